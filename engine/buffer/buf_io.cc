@@ -1,0 +1,128 @@
+// Pins, the I/O-in-progress state, and writing one page.
+#include "engine/buffer/buf_internals.h"
+#include "engine/common/sites.h"
+#include "engine/smgr/smgr.h"
+
+namespace engine {
+
+void PinBuffer(Backend& be, BufferDesc& buf, bool bump) {
+  int32_t& mine = PrivateRefCount(be, buf);
+  if (mine++ > 0) return;
+  ++LocalBuffers(be).pinned;
+  ++buf.refcount;
+  if (bump && buf.usage_count < BM_MAX_USAGE_COUNT) ++buf.usage_count;
+}
+
+void UnpinBuffer(Backend& be, BufferDesc& buf) {
+  int32_t& mine = PrivateRefCount(be, buf);
+  SIM_CHECK(mine > 0);
+  if (--mine > 0) return;
+  --LocalBuffers(be).pinned;
+  SIM_CHECK(buf.refcount > 0);
+  SIM_CHECK(buf.content_lock.free() || !LWLockHeldByMe(be, buf.content_lock));
+  --buf.refcount;
+  if (buf.Is(BM_PIN_COUNT_WAITER)) {
+    buf.flags &= ~BM_PIN_COUNT_WAITER;
+    ConditionVariableBroadcast(be, buf.pin_cv);
+  }
+}
+
+void ForgetBuffer(Backend& be, BufferDesc& buf) {
+  SIM_CHECK(buf.refcount == 0 && !buf.Is(BM_IO_IN_PROGRESS));
+  BufferShared& shared = SharedBuffers(be);
+  if (buf.Is(BM_TAG_VALID)) shared.table.Delete(buf.tag);
+  buf.tag = {};
+  buf.flags = 0;
+  buf.usage_count = 0;
+  shared.policy->Freed(buf.id);
+}
+
+bool StartBufferIO(Backend& be, BufferDesc& buf, bool for_input) {
+  if (buf.Is(BM_IO_IN_PROGRESS)) {
+    do {
+      ConditionVariableSleep(be, buf.io_cv);
+    } while (buf.Is(BM_IO_IN_PROGRESS));
+    ConditionVariableCancelSleep(be, buf.io_cv);
+  }
+  bool needless = for_input ? buf.Is(BM_VALID) : !buf.Is(BM_DIRTY);
+  if (needless) return false;
+  buf.flags |= BM_IO_IN_PROGRESS;
+  return true;
+}
+
+void TerminateBufferIO(Backend& be, BufferDesc& buf, bool clear_dirty,
+                       uint32_t set_flags) {
+  SIM_CHECK(buf.Is(BM_IO_IN_PROGRESS));
+  buf.flags &= ~(BM_IO_IN_PROGRESS | BM_IO_ERROR);
+  bool redirtied = buf.Is(BM_JUST_DIRTIED);
+  if (clear_dirty && (!redirtied || PLANTED(evict_ignores_just_dirtied))) {
+    buf.flags &= ~(BM_DIRTY | BM_CHECKPOINT_NEEDED);
+  }
+  buf.flags |= set_flags;
+  ConditionVariableBroadcast(be, buf.io_cv);
+}
+
+void WaitForPins(Backend& be, BufferDesc& buf, const BufferTag& tag, int pins) {
+  if (buf.refcount < pins) return;
+  while (buf.refcount >= pins && buf.tag == tag) {
+    buf.flags |= BM_PIN_COUNT_WAITER;
+    ConditionVariableSleep(be, buf.pin_cv);
+  }
+  ConditionVariableCancelSleep(be, buf.pin_cv);
+}
+
+namespace {
+
+// Makes WAL durable up to lsn.
+void FlushWalForPage(Backend& be, XLogRecPtr lsn) {
+  if (lsn == kInvalidXLogRecPtr || PLANTED(page_written_before_wal)) return;
+  BufferWalHooks* hooks = SharedBuffers(be).wal_hooks;
+  SIM_CHECK(hooks != nullptr);
+  hooks->FlushWal(be, lsn);
+}
+
+XLogRecPtr WalFlushedUpTo(Backend& be) {
+  BufferWalHooks* hooks = SharedBuffers(be).wal_hooks;
+  return hooks == nullptr ? kInvalidXLogRecPtr : hooks->FlushedUpTo(be);
+}
+
+}  // namespace
+
+Status FlushBuffer(Backend& be, BufferDesc& buf) {
+  SIM_CHECK(!buf.content_lock.free());
+  if (!StartBufferIO(be, buf, /*for_input=*/false)) return {};
+  const char* page = PageOf(be, buf);
+  XLogRecPtr lsn = PageGetLSN(page);
+  buf.flags &= ~BM_JUST_DIRTIED;
+  FlushWalForPage(be, lsn);
+
+  // Hint bits may have been set meanwhile, but a share lock does not let the
+  // LSN of a dirty page move.
+  SIM_CHECK(PageGetLSN(page) == lsn);
+  std::span<char, BLCKSZ> copy(LocalBuffers(be).write_copy);
+  PageSetChecksumCopy(page, buf.tag.blockNum, be.config().data_checksums, copy);
+  INJECTION_POINT(buffer_flush_after_wal);
+  be.env->events->Emit(env::EventKind::kPageWrite, EventPage(buf.tag),
+                       static_cast<uint64_t>(buf.tag.forkNum), lsn,
+                       WalFlushedUpTo(be));
+  Status status =
+      SmgrWrite(be, buf.tag.rnode, buf.tag.forkNum, buf.tag.blockNum, copy);
+  if (!status.ok()) {
+    TerminateBufferIO(be, buf, PLANTED(io_error_leaves_clean), BM_IO_ERROR);
+    return status;
+  }
+  INJECTION_POINT(buffer_flush_after_write);
+  TerminateBufferIO(be, buf, /*clear_dirty=*/true, 0);
+  return {};
+}
+
+Status LockAndFlushBuffer(Backend& be, BufferDesc& buf) {
+  PinBuffer(be, buf, /*bump=*/false);
+  LWLockAcquire(be, buf.content_lock, LWLockMode::kShared);
+  Status status = FlushBuffer(be, buf);
+  LWLockRelease(be, buf.content_lock);
+  UnpinBuffer(be, buf);
+  return status;
+}
+
+}  // namespace engine

@@ -1,0 +1,53 @@
+// Config: one node's settings, fixed while it runs (PostgreSQL's GUCs and
+// initdb options).
+#ifndef MUSTH_ENGINE_COMMON_CONFIG_H_
+#define MUSTH_ENGINE_COMMON_CONFIG_H_
+
+#include <cstdint>
+
+#include "sim/env/ids.h"
+
+namespace engine {
+
+struct Config {
+  // Fixed at initdb.
+  bool data_checksums = true;
+  // Bytes, a power of two. PostgreSQL's least is 1 MiB; smaller ones make log
+  // switches and recycling common in short runs.
+  uint32_t wal_segment_size = 1 << 20;
+  uint64_t system_identifier = 0x6d75737468000001;
+
+  // Memory.
+  int shared_buffers = 128;  // pages, at least 8
+  int wal_buffers = 16;      // pages, at least 4
+  int max_connections = 16;
+  int clog_buffers = 4;  // pages
+
+  // Write-ahead log.
+  bool full_page_writes = true;
+  bool wal_log_hints = false;
+  bool synchronous_commit = true;  // default of new sessions
+  env::TimeNs wal_writer_delay_ns = 200 * env::kMillisecond;
+  int wal_insert_locks = 8;
+
+  // Checkpoints.
+  env::TimeNs checkpoint_timeout_ns = 300 * env::kSecond;
+  int64_t max_wal_size_bytes = int64_t{1} << 30;
+  int64_t min_wal_size_bytes = int64_t{80} << 20;
+  env::TimeNs bgwriter_delay_ns = 200 * env::kMillisecond;
+  int bgwriter_max_pages = 100;
+
+  env::TimeNs deadlock_timeout_ns = env::kSecond;
+
+  // Beyond PostgreSQL; off by default. Each closes a row of the contract
+  // matrix that PostgreSQL leaves open.
+  // C5: fsync the directory of a new relation file before its commit.
+  bool sync_new_file_directory = false;
+  // C11: write and fsync the WAL that recovery read from the page cache again
+  // before anything in it is trusted.
+  bool rewrite_wal_before_trust = false;
+};
+
+}  // namespace engine
+
+#endif  // MUSTH_ENGINE_COMMON_CONFIG_H_

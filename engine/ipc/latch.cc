@@ -1,0 +1,65 @@
+#include "engine/ipc/latch.h"
+
+#include <algorithm>
+
+#include "engine/common/sites.h"
+#include "engine/ipc/ipc_local.h"
+
+namespace engine {
+namespace {
+
+bool IsWaiting(const ConditionVariable& cv, env::TaskId task) {
+  return std::find(cv.waiters.begin(), cv.waiters.end(), task) !=
+         cv.waiters.end();
+}
+
+void Join(Backend& be, ConditionVariable& cv) {
+  if (!IsWaiting(cv, be.pid)) cv.waiters.push_back(be.pid);
+  LocalIpc(be).sleep_target = &cv;
+}
+
+// True if a broadcast came since this backend joined cv.
+bool AlreadyWoken(Backend& be, const ConditionVariable& cv) {
+  return LocalIpc(be).sleep_target == &cv && !IsWaiting(cv, be.pid);
+}
+
+}  // namespace
+
+void ConditionVariablePrepareToSleep(Backend& be, ConditionVariable& cv) {
+  Join(be, cv);
+}
+
+void ConditionVariableSleep(Backend& be, ConditionVariable& cv) {
+  ConditionVariableTimedSleep(be, cv, env::kForever);
+}
+
+bool ConditionVariableTimedSleep(Backend& be, ConditionVariable& cv,
+                                 env::TimeNs deadline) {
+  bool woken = AlreadyWoken(be, cv);
+  Join(be, cv);
+  if (woken) return true;
+  if (deadline == env::kForever) {
+    be.env->tasks->Park(SITE_ID(latch_wait));
+    woken = true;
+  } else {
+    woken = be.env->tasks->ParkUntil(SITE_ID(latch_wait), deadline);
+  }
+  // Stay among the waiters, as a broadcast may come while the caller looks.
+  bool signalled = !IsWaiting(cv, be.pid);
+  Join(be, cv);
+  return woken || signalled;
+}
+
+void ConditionVariableBroadcast(Backend& be, ConditionVariable& cv) {
+  std::vector<env::TaskId> waiters;
+  waiters.swap(cv.waiters);
+  for (env::TaskId task : waiters) be.env->tasks->Unpark(task);
+}
+
+void ConditionVariableCancelSleep(Backend& be, ConditionVariable& cv) {
+  cv.waiters.erase(std::remove(cv.waiters.begin(), cv.waiters.end(), be.pid),
+                   cv.waiters.end());
+  LocalIpc(be).sleep_target = nullptr;
+}
+
+}  // namespace engine

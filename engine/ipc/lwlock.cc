@@ -1,0 +1,88 @@
+#include "engine/ipc/lwlock.h"
+
+#include <algorithm>
+
+#include "engine/common/sites.h"
+#include "engine/ipc/ipc_local.h"
+
+namespace engine {
+
+bool LWLock::CanGrant(LWLockMode mode) const {
+  if (held_exclusive()) return false;
+  return mode == LWLockMode::kShared || shared_holders_ == 0;
+}
+
+void LWLock::Grant(env::TaskId task, LWLockMode mode) {
+  SIM_CHECK(CanGrant(mode));
+  if (mode == LWLockMode::kExclusive) {
+    exclusive_holder_ = task;
+  } else {
+    ++shared_holders_;
+  }
+}
+
+bool LWLock::IsQueued(env::TaskId task) const {
+  return std::any_of(queue_.begin(), queue_.end(),
+                     [task](const Waiter& w) { return w.task == task; });
+}
+
+void LWLockAcquire(Backend& be, LWLock& lock, LWLockMode mode) {
+  SIM_CHECK(lock.exclusive_holder_ != be.pid);  // would wait for itself
+  be.env->tasks->Yield(SITE_ID(lwlock_acquire));
+  if (lock.queue_.empty() && lock.CanGrant(mode)) {
+    lock.Grant(be.pid, mode);
+  } else {
+    lock.queue_.push_back({be.pid, mode});
+    // Wake-ups that were meant for another wait are given back afterwards.
+    int wakeups = 0;
+    while (lock.IsQueued(be.pid)) {
+      be.env->tasks->Park(SITE_ID(lwlock_wait));
+      ++wakeups;
+    }
+    if (wakeups > 1) be.env->tasks->Unpark(be.pid);
+  }
+  LocalIpc(be).held.push_back(&lock);
+}
+
+bool LWLockConditionalAcquire(Backend& be, LWLock& lock, LWLockMode mode) {
+  if (!lock.queue_.empty() || !lock.CanGrant(mode)) return false;
+  lock.Grant(be.pid, mode);
+  LocalIpc(be).held.push_back(&lock);
+  return true;
+}
+
+void LWLockRelease(Backend& be, LWLock& lock) {
+  std::vector<LWLock*>& held = LocalIpc(be).held;
+  auto newest = std::find(held.rbegin(), held.rend(), &lock);
+  SIM_CHECK(newest != held.rend());
+  held.erase(std::next(newest).base());
+
+  if (lock.exclusive_holder_ == be.pid) {
+    lock.exclusive_holder_ = env::kNoTask;
+  } else {
+    SIM_CHECK(lock.shared_holders_ > 0);
+    --lock.shared_holders_;
+  }
+  while (!lock.queue_.empty() && lock.CanGrant(lock.queue_.front().mode)) {
+    LWLock::Waiter next = lock.queue_.front();
+    lock.queue_.erase(lock.queue_.begin());
+    lock.Grant(next.task, next.mode);
+    be.env->tasks->Unpark(next.task);
+  }
+}
+
+bool LWLockHeldByMe(Backend& be, const LWLock& lock) {
+  const std::vector<LWLock*>& held = LocalIpc(be).held;
+  return std::find(held.begin(), held.end(), &lock) != held.end();
+}
+
+void LWLockReleaseAll(Backend& be) {
+  std::vector<LWLock*>& held = LocalIpc(be).held;
+  while (!held.empty()) LWLockRelease(be, *held.back());
+}
+
+int LWLocksHeld(Backend& be) {
+  return static_cast<int>(LocalIpc(be).held.size());
+}
+
+}  // namespace engine

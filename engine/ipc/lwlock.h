@@ -1,0 +1,88 @@
+// LWLock: short-term shared/exclusive locks on shared memory.
+//
+// Between suspensions code is atomic, so an LWLock matters only where it is
+// held across one (I/O, another lock). Waiters queue in order and nobody passes
+// them: a request that finds the queue non-empty joins it. A release hands the
+// lock over to the first exclusive waiter or to the leading run of shared ones.
+// No deadlock detection: acquire in the documented order.
+// Source: src/backend/storage/lmgr/lwlock.c.
+// Differs: handed over at release instead of competed for after waking; a
+// compatible request does not pass waiters.
+#ifndef MUSTH_ENGINE_IPC_LWLOCK_H_
+#define MUSTH_ENGINE_IPC_LWLOCK_H_
+
+#include <vector>
+
+#include "engine/common/backend.h"
+
+namespace engine {
+
+enum class LWLockMode : uint8_t { kExclusive, kShared };
+
+class LWLock {
+ public:
+  LWLock() = default;
+  LWLock(const LWLock&) = delete;
+  LWLock& operator=(const LWLock&) = delete;
+
+  bool held_exclusive() const { return exclusive_holder_ != env::kNoTask; }
+  int shared_holders() const { return shared_holders_; }
+  bool free() const { return !held_exclusive() && shared_holders_ == 0; }
+
+ private:
+  friend void LWLockAcquire(Backend&, LWLock&, LWLockMode);
+  friend bool LWLockConditionalAcquire(Backend&, LWLock&, LWLockMode);
+  friend void LWLockRelease(Backend&, LWLock&);
+  friend bool LWLockHeldByMe(Backend&, const LWLock&);
+
+  // By value: a waiter may be killed, and then its stack is gone. Whoever is
+  // no longer in the queue holds the lock.
+  struct Waiter {
+    env::TaskId task;
+    LWLockMode mode;
+  };
+  // Whether the holders leave room for mode.
+  bool CanGrant(LWLockMode mode) const;
+  void Grant(env::TaskId task, LWLockMode mode);
+  bool IsQueued(env::TaskId task) const;
+
+  env::TaskId exclusive_holder_ = env::kNoTask;
+  int shared_holders_ = 0;
+  std::vector<Waiter> queue_;
+};
+
+// Suspends: yes (a scheduling point even when the lock is free).
+void LWLockAcquire(Backend& be, LWLock& lock, LWLockMode mode);
+// Suspends: no. Returns false if the lock is not free for the mode.
+bool LWLockConditionalAcquire(Backend& be, LWLock& lock, LWLockMode mode);
+// Requires: held by this backend. Suspends: no.
+void LWLockRelease(Backend& be, LWLock& lock);
+bool LWLockHeldByMe(Backend& be, const LWLock& lock);
+// Releases all that this backend holds (transaction abort). Suspends: no.
+void LWLockReleaseAll(Backend& be);
+// How many LWLocks this backend holds; 0 between statements.
+int LWLocksHeld(Backend& be);
+
+// RAII. Releases at scope exit unless the process is being killed.
+class LWLockGuard {
+ public:
+  LWLockGuard(Backend& be, LWLock& lock, LWLockMode mode)
+      : be_(be), lock_(&lock) {
+    LWLockAcquire(be, lock, mode);
+  }
+  ~LWLockGuard() { Release(); }
+  LWLockGuard(const LWLockGuard&) = delete;
+  LWLockGuard& operator=(const LWLockGuard&) = delete;
+  void Release() {
+    if (lock_ != nullptr && !be_.Killed()) LWLockRelease(be_, *lock_);
+    lock_ = nullptr;
+  }
+
+ private:
+  Backend& be_;
+  LWLock* lock_;
+};
+
+}  // namespace engine
+
+#endif  // MUSTH_ENGINE_IPC_LWLOCK_H_

@@ -1,0 +1,55 @@
+#include "engine/ipc/proc.h"
+
+#include "engine/common/errcodes.h"
+#include "engine/ipc/ipc_local.h"
+
+namespace engine {
+namespace {
+
+// Slots for the node's own processes, behind the clients'.
+constexpr int kAuxiliaryProcs = 8;
+
+}  // namespace
+
+void ProcShmemInit(SharedMemory& shared) {
+  shared.slots.Set(Layer::kIpc,
+                   std::make_unique<ProcGlobal>(shared.config.max_connections +
+                                                kAuxiliaryProcs));
+}
+
+Status ProcInit(Backend& be) {
+  SIM_CHECK(be.proc_number < 0);
+  std::vector<PGPROC>& procs = Procs(be).procs;
+  int clients = be.config().max_connections;
+  bool is_client = be.type == BackendType::kClient;
+  int begin = is_client ? 0 : clients;
+  int end = is_client ? clients : static_cast<int>(procs.size());
+  for (int i = begin; i < end; ++i) {
+    PGPROC& proc = procs[static_cast<size_t>(i)];
+    if (proc.pid != env::kNoTask) continue;
+    // lxid goes on from where the slot's last user left it, so that a virtual
+    // transaction id is never used twice.
+    proc.pid = be.pid;
+    proc.type = be.type;
+    be.proc_number = i;
+    LocalIpc(be);
+    return {};
+  }
+  return SqlError(ERRCODE_TOO_MANY_CONNECTIONS,
+                  "sorry, too many clients already");
+}
+
+void ProcExit(Backend& be) {
+  if (be.proc_number < 0) return;
+  SIM_CHECK(LWLocksHeld(be) == 0);
+  PGPROC& proc = MyProc(be);
+  SIM_CHECK(!TransactionIdIsValid(proc.xid));
+  proc.xmin = kInvalidTransactionId;
+  proc.delayChkptFlags = 0;
+  proc.waiting_for_xid = kInvalidTransactionId;
+  ConditionVariableBroadcast(be, proc.xact_end);
+  proc.pid = env::kNoTask;
+  be.proc_number = -1;
+}
+
+}  // namespace engine

@@ -1,0 +1,62 @@
+// PGPROC: what each process shows the others, and the array of all of them.
+// Source: src/include/storage/proc.h, src/backend/storage/lmgr/proc.c.
+#ifndef MUSTH_ENGINE_IPC_PROC_H_
+#define MUSTH_ENGINE_IPC_PROC_H_
+
+#include <vector>
+
+#include "engine/common/backend.h"
+#include "engine/ipc/latch.h"
+#include "engine/ipc/lwlock.h"
+
+namespace engine {
+
+// Bits of PGPROC::delayChkptFlags.
+inline constexpr uint8_t DELAY_CHKPT_START = 1;
+inline constexpr uint8_t DELAY_CHKPT_COMPLETE = 2;
+
+struct PGPROC {
+  env::TaskId pid = env::kNoTask;  // kNoTask: the slot is free
+  BackendType type = BackendType::kClient;
+  TransactionId xid = kInvalidTransactionId;
+  TransactionId xmin = kInvalidTransactionId;
+  uint32_t lxid = 0;  // local transaction id: vxid = (slot, lxid)
+  uint8_t delayChkptFlags = 0;
+  // The xid this process waits for, for deadlock detection.
+  TransactionId waiting_for_xid = kInvalidTransactionId;
+  // Notified when this process's transaction ends.
+  ConditionVariable xact_end;
+};
+
+// The shared slot of Layer::kIpc.
+class ProcGlobal : public LayerState {
+ public:
+  explicit ProcGlobal(int slots) : procs(static_cast<size_t>(slots)) {}
+  std::vector<PGPROC> procs;
+  LWLock proc_array_lock;
+  LWLock xid_gen_lock;
+  LWLock oid_gen_lock;
+};
+
+inline ProcGlobal& Procs(Backend& be) {
+  return be.shared->slots.Get<ProcGlobal>(Layer::kIpc);
+}
+// Requires: ProcInit.
+inline PGPROC& MyProc(Backend& be) {
+  SIM_CHECK(be.proc_number >= 0);
+  return Procs(be).procs[static_cast<size_t>(be.proc_number)];
+}
+
+// Creates the shared state: max_connections client slots and eight for the
+// node's own processes.
+void ProcShmemInit(SharedMemory& shared);
+
+// Takes a free PGPROC for this backend and creates its local ipc state.
+// Errors: ERRCODE_TOO_MANY_CONNECTIONS.
+Status ProcInit(Backend& be);
+// Gives the PGPROC back. Suspends: no.
+void ProcExit(Backend& be);
+
+}  // namespace engine
+
+#endif  // MUSTH_ENGINE_IPC_PROC_H_

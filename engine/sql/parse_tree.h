@@ -1,0 +1,76 @@
+// Internal to parse.cc and parse_expr.cc: libpg_query's tree to our values.
+#ifndef MUSTH_ENGINE_SQL_PARSE_TREE_H_
+#define MUSTH_ENGINE_SQL_PARSE_TREE_H_
+
+#include <pg_query/pg_query.pb-c.h>
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "engine/sql/ast.h"
+
+namespace engine {
+
+// "SAVEPOINT is not supported" and the like. Errors: 0A000, always.
+Status NotSupported(std::string_view construct, int position = 0);
+
+// What a node is called in a refusal: "ALTER TABLE", "subquery".
+std::string ConstructName(const PgQuery__Node& node);
+
+// Converts the nodes of one parse; text gives cursor positions.
+class TreeConverter {
+ public:
+  explicit TreeConverter(std::string_view text) : text_(text) {}
+
+  Result<Statement> ConvertStatement(const PgQuery__Node& node);
+
+ private:
+  // Byte offset (-1: unknown) to 1-based character position (0: unknown).
+  int Position(int location) const;
+
+  // parse_expr.cc
+  Result<Expr> ConvertExpr(const PgQuery__Node& node);
+  Result<Expr> ConvertConst(const PgQuery__AConst& c);
+  Result<Expr> ConvertColumnRef(const PgQuery__ColumnRef& ref);
+  Result<Expr> ConvertAExpr(const PgQuery__AExpr& e);
+  Result<Expr> ConvertOperator(const PgQuery__AExpr& e);
+  Result<Expr> ConvertListOperator(const PgQuery__AExpr& e, ExprKind kind,
+                                   bool negated);
+  Result<Expr> ConvertBool(const PgQuery__BoolExpr& e);
+  Result<Expr> ConvertBooleanTest(const PgQuery__BooleanTest& e);
+  Result<Expr> ConvertFuncCall(const PgQuery__FuncCall& f);
+  Result<Expr> ConvertCase(const PgQuery__CaseExpr& e);
+  Result<Expr> ConvertSqlValueFunction(const PgQuery__SQLValueFunction& f);
+  Result<Expr> ConvertCall(std::string name, size_t n, PgQuery__Node** args,
+                           int location);
+  Result<TypeName> ConvertTypeName(const PgQuery__TypeName& t);
+  Status ConvertArgs(size_t n, PgQuery__Node** args, std::vector<Expr>* out);
+
+  // parse.cc
+  Result<SelectStmt> ConvertSelect(const PgQuery__SelectStmt& s);
+  Result<FromItem> ConvertFrom(const PgQuery__Node& node);
+  Result<std::vector<TargetItem>> ConvertTargets(size_t n,
+                                                 PgQuery__Node** nodes);
+  Result<InsertStmt> ConvertInsert(const PgQuery__InsertStmt& s);
+  Result<UpdateStmt> ConvertUpdate(const PgQuery__UpdateStmt& s);
+  Result<DeleteStmt> ConvertDelete(const PgQuery__DeleteStmt& s);
+  Result<CreateTableStmt> ConvertCreate(const PgQuery__CreateStmt& s);
+  Result<ColumnDef> ConvertColumnDef(const PgQuery__ColumnDef& d);
+  Status ConvertOptions(size_t n, PgQuery__Node** options,
+                        CreateTableStmt* out);
+  Result<StatementBody> ConvertTransaction(const PgQuery__TransactionStmt& s);
+  Result<TransactionModes> ConvertModes(size_t n, PgQuery__Node** options);
+  Result<StatementBody> ConvertSet(const PgQuery__VariableSetStmt& s);
+  Result<DropTableStmt> ConvertDrop(const PgQuery__DropStmt& s);
+  Status CheckRangeVar(const PgQuery__RangeVar& r) const;
+
+  std::string_view text_;
+};
+
+// Names of Integer/Float/String/A_Const nodes as text ("" for others).
+std::string NodeText(const PgQuery__Node& node);
+
+}  // namespace engine
+
+#endif  // MUSTH_ENGINE_SQL_PARSE_TREE_H_

@@ -1,0 +1,221 @@
+#include "engine/txn/slru.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "engine/common/errcodes.h"
+#include "engine/common/file_error.h"
+#include "engine/common/sites.h"
+#include "engine/smgr/sync.h"
+#include "engine/wal/xlog.h"
+
+namespace engine {
+namespace {
+
+int64_t PageOffset(int64_t pageno) {
+  return (pageno % SLRU_PAGES_PER_SEGMENT) * BLCKSZ;
+}
+
+}  // namespace
+
+Slru::Slru(std::string dir, int buffers, int groups)
+    : dir_(std::move(dir)), slots_(static_cast<size_t>(buffers)) {
+  SIM_CHECK(buffers >= 1);
+  for (Slot& slot : slots_) {
+    slot.group_lsn.assign(static_cast<size_t>(groups), kInvalidXLogRecPtr);
+  }
+}
+
+std::string Slru::SegmentPath(int64_t pageno) const {
+  return fmt::format("{}/{:04X}", dir_, pageno / SLRU_PAGES_PER_SEGMENT);
+}
+
+int Slru::Find(int64_t pageno) const {
+  for (size_t i = 0; i < slots_.size(); ++i) {
+    if (slots_[i].state != State::kEmpty && slots_[i].pageno == pageno) {
+      return static_cast<int>(i);
+    }
+  }
+  return -1;
+}
+
+void Slru::WaitIo(Backend& be, int slot) {
+  Slot& s = slots_[Index(slot)];
+  int64_t pageno = s.pageno;
+  while ((s.state == State::kReading || s.state == State::kWriting) &&
+         s.pageno == pageno) {
+    ConditionVariableSleep(be, s.io_done);
+  }
+  ConditionVariableCancelSleep(be, s.io_done);
+}
+
+int Slru::Victim() const {
+  int best = -1;
+  int latest = -1;
+  for (size_t i = 0; i < slots_.size(); ++i) {
+    const Slot& s = slots_[i];
+    if (s.state == State::kEmpty) return static_cast<int>(i);
+    if (s.state != State::kValid) continue;
+    if (s.pageno == latest_page_) {
+      latest = static_cast<int>(i);
+    } else if (best < 0 || s.last_used < slots_[Index(best)].last_used) {
+      best = static_cast<int>(i);
+    }
+  }
+  return best >= 0 ? best : latest;
+}
+
+Result<int> Slru::SelectSlot(Backend& be, int64_t pageno) {
+  for (;;) {
+    int found = Find(pageno);
+    if (found >= 0) return found;
+    int victim = Victim();
+    if (victim < 0) {
+      // Every slot is in I/O; any of them may become free first.
+      WaitIo(be, static_cast<int>(clock_ % slots_.size()));
+      continue;
+    }
+    Slot& s = slots_[Index(victim)];
+    if (s.state == State::kEmpty || !s.dirty) return victim;
+    RETURN_IF_ERROR(WritePage(be, victim));
+    // The world may have changed during the write: look again.
+  }
+}
+
+Result<int> Slru::ReadPage(Backend& be, int64_t pageno, bool missing_is_zero) {
+  for (;;) {
+    ASSIGN_OR_RETURN(int slot, SelectSlot(be, pageno));
+    Slot& s = slots_[Index(slot)];
+    if (s.state != State::kEmpty && s.pageno == pageno) {
+      if (s.state == State::kReading) {
+        WaitIo(be, slot);
+        continue;
+      }
+      Touch(&s);
+      return slot;
+    }
+    s.state = State::kReading;
+    s.pageno = pageno;
+    s.dirty = false;
+    std::fill(s.group_lsn.begin(), s.group_lsn.end(), kInvalidXLogRecPtr);
+    Status read = PhysicalRead(be, pageno, missing_is_zero, &s.bytes);
+    s.state = read.ok() ? State::kValid : State::kEmpty;
+    ConditionVariableBroadcast(be, s.io_done);
+    RETURN_IF_ERROR(read);
+    Touch(&s);
+    return slot;
+  }
+}
+
+Result<int> Slru::ZeroPage(Backend& be, int64_t pageno) {
+  for (;;) {
+    ASSIGN_OR_RETURN(int slot, SelectSlot(be, pageno));
+    Slot& s = slots_[Index(slot)];
+    if (s.state == State::kReading) {
+      WaitIo(be, slot);
+      continue;
+    }
+    // A write in progress goes on with its copy and leaves the slot dirty.
+    if (s.state != State::kWriting) s.state = State::kValid;
+    s.pageno = pageno;
+    s.dirty = true;
+    s.bytes.fill(0);
+    std::fill(s.group_lsn.begin(), s.group_lsn.end(), kInvalidXLogRecPtr);
+    latest_page_ = std::max(latest_page_, pageno);
+    Touch(&s);
+    return slot;
+  }
+}
+
+Status Slru::WritePage(Backend& be, int slot) {
+  Slot& s = slots_[Index(slot)];
+  int64_t pageno = s.pageno;
+  while (s.state == State::kWriting && s.pageno == pageno) WaitIo(be, slot);
+  if (s.state != State::kValid || s.pageno != pageno || !s.dirty) return {};
+  s.state = State::kWriting;
+  s.dirty = false;
+  std::array<char, BLCKSZ> copy = s.bytes;
+  XLogRecPtr flush_lsn =
+      *std::max_element(s.group_lsn.begin(), s.group_lsn.end());
+  if (flush_lsn != kInvalidXLogRecPtr) XLogFlush(be, flush_lsn);
+  Status written = PhysicalWrite(be, pageno, copy);
+  SIM_CHECK(s.state == State::kWriting && s.pageno == pageno);
+  if (!written.ok()) s.dirty = true;
+  s.state = State::kValid;
+  ConditionVariableBroadcast(be, s.io_done);
+  return written;
+}
+
+Status Slru::WriteAll(Backend& be) {
+  Status first;
+  for (size_t i = 0; i < slots_.size(); ++i) {
+    Status written = WritePage(be, static_cast<int>(i));
+    if (first.ok()) first = std::move(written);
+  }
+  RETURN_IF_ERROR(first);
+  Status synced = be.env->files->FsyncDir(dir_);
+  if (!synced.ok()) {
+    // As for data files: what a failed fsync left behind is unknown.
+    Panic(be, fmt::format("could not fsync file \"{}\": {}", dir_,
+                          synced.ToString()));
+  }
+  return {};
+}
+
+void Slru::MarkAllClean() {
+  for (Slot& slot : slots_) slot.dirty = false;
+}
+
+void Slru::RaiseGroupLsn(int slot, int group, XLogRecPtr lsn) {
+  XLogRecPtr& current = slots_[Index(slot)].group_lsn[Index(group)];
+  current = std::max(current, lsn);
+}
+
+Status Slru::PhysicalRead(Backend& be, int64_t pageno, bool missing_is_zero,
+                          std::array<char, BLCKSZ>* bytes) {
+  std::string path = SegmentPath(pageno);
+  bytes->fill(0);
+  auto file = be.env->files->Open(path, env::kOpenRead);
+  if (!file.ok()) {
+    if (missing_is_zero && file.status().code() == env::Code::kNotFound) {
+      return {};
+    }
+    return FileAccessError(file.status(),
+                           fmt::format("could not open file \"{}\"", path));
+  }
+  auto got = (*file)->Pread(PageOffset(pageno), *bytes);
+  if (!got.ok()) {
+    return FileAccessError(
+        got.status(),
+        fmt::format("could not read from file \"{}\" at offset {}", path,
+                    PageOffset(pageno)));
+  }
+  if (*got == BLCKSZ || (*got == 0 && missing_is_zero)) return {};
+  return SqlError(ERRCODE_DATA_CORRUPTED,
+                  "could not read from file \"{}\" at offset {}: read too few "
+                  "bytes",
+                  path, PageOffset(pageno));
+}
+
+Status Slru::PhysicalWrite(Backend& be, int64_t pageno,
+                           const std::array<char, BLCKSZ>& bytes) {
+  std::string path = SegmentPath(pageno);
+  INJECTION_POINT(clog_write);
+  auto file = be.env->files->Open(path, env::kOpenWrite | env::kOpenCreate);
+  if (!file.ok()) {
+    return FileAccessError(file.status(),
+                           fmt::format("could not open file \"{}\"", path));
+  }
+  std::string what = fmt::format("could not write to file \"{}\" at offset {}",
+                                 path, PageOffset(pageno));
+  auto wrote = (*file)->Pwrite(PageOffset(pageno), bytes);
+  if (!wrote.ok()) return FileAccessError(wrote.status(), what);
+  if (*wrote != BLCKSZ) {
+    return FileAccessError(Status(env::Code::kNoSpace, ""), what);
+  }
+  if (!PLANTED(clog_not_synced)) RegisterSyncRequest(be, path);
+  return {};
+}
+
+}  // namespace engine

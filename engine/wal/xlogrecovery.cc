@@ -1,0 +1,206 @@
+#include "engine/wal/xlogrecovery.h"
+
+#include <fmt/format.h>
+
+#include <string>
+#include <utility>
+
+#include "engine/common/errcodes.h"
+#include "engine/common/sites.h"
+#include "engine/wal/xlog_internal.h"
+#include "engine/wal/xlog_redo.h"
+#include "engine/wal/xlogrecord.h"
+
+namespace engine {
+namespace {
+
+Status DeviceError(const WalRecovery& recovery) {
+  return SqlError(ERRCODE_IO_ERROR, "could not read the write-ahead log: {}",
+                  recovery.reader.error_message());
+}
+
+// Reads the record at lsn, which must be a checkpoint record.
+Result<CheckPoint> ReadCheckpointRecord(WalRecovery* recovery, XLogRecPtr lsn) {
+  XLogReaderState& reader = recovery->reader;
+  auto invalid = [&](std::string_view why) {
+    return SqlError(ERRCODE_DATA_CORRUPTED,
+                    "could not locate a valid checkpoint record")
+        .WithDetail(fmt::format("{} at {}", why, LsnToString(lsn)));
+  };
+  if (!XRecOffIsValid(lsn)) return invalid("invalid checkpoint link");
+  reader.BeginRead(lsn);
+  if (!reader.ReadRecord()) {
+    if (reader.page_status().code() == env::Code::kIo) {
+      return DeviceError(*recovery);
+    }
+    return invalid("invalid checkpoint record: " + reader.error_message());
+  }
+  if (reader.rmid() != RM_XLOG_ID) {
+    return invalid("invalid resource manager ID in checkpoint record");
+  }
+  uint8_t info = reader.info() & XLR_RMGR_INFO_MASK;
+  if (info != XLOG_CHECKPOINT_SHUTDOWN && info != XLOG_CHECKPOINT_ONLINE) {
+    return invalid("invalid xl_info in checkpoint record");
+  }
+  recovery->was_shutdown = info == XLOG_CHECKPOINT_SHUTDOWN;
+  return DecodeCheckPoint(reader.main_data());
+}
+
+Status ApplyRecord(Backend& be, WalRecovery* recovery) {
+  XLogCtlData& ctl = XLogCtl(be);
+  XLogReaderState& record = recovery->reader;
+  be.env->events->Emit(
+      env::EventKind::kRedo, record.ReadRecPtr(), record.EndRecPtr(),
+      static_cast<uint64_t>(record.rmid()) << 8 | record.info());
+  if (TransactionIdIsValid(record.xid())) {
+    ctl.checkpoint_client->AdvanceNextXid(be, record.xid());
+  }
+  auto redo = (*ctl.rmgr_table)[record.rmid()].rm_redo;
+  if (redo == nullptr && record.rmid() == RM_XLOG_ID) redo = XlogRedo;
+  if (redo == nullptr) {
+    return SqlError(ERRCODE_DATA_CORRUPTED,
+                    "resource manager with ID {} not registered",
+                    record.rmid());
+  }
+  return redo(be, record);
+}
+
+// Replays from the record that the reader holds to the last valid one.
+void ReplayAll(Backend& be, WalRecovery* recovery) {
+  XLogReaderState& reader = recovery->reader;
+  do {
+    Status status = ApplyRecord(be, recovery);
+    if (!status.ok()) {
+      Panic(be, fmt::format("WAL redo at {} for rmgr {} info {:02X}: {}",
+                            LsnToString(reader.ReadRecPtr()), reader.rmid(),
+                            reader.info(), status.ToString()));
+    }
+    XLogCtl(be).lastReplayedEndRecPtr = reader.EndRecPtr();
+    INJECTION_POINT(recovery_after_record);
+  } while (reader.ReadRecord());
+}
+
+}  // namespace
+
+WalRecovery::WalRecovery(Backend& be)
+    : source(be),
+      reader(be.config().wal_segment_size,
+             XLogCtl(be).control_file.system_identifier,
+             [this](XLogRecPtr page, std::span<char, XLOG_BLCKSZ> out) {
+               return source.Read(page, out);
+             }) {}
+
+Status WalPageSource::Read(XLogRecPtr page, std::span<char, XLOG_BLCKSZ> out) {
+  uint32_t segsize = be_.config().wal_segment_size;
+  XLogSegNo segno = XLByteToSeg(page, segsize);
+  std::string name =
+      XLogFileName(XLogCtl(be_).InsertTimeLineID, segno, segsize);
+  if (file_ == nullptr || segno_ != segno) {
+    file_.reset();
+    Result<std::unique_ptr<env::File>> file = be_.env->files->Open(
+        fmt::format("{}/{}", kXLogDir, name), env::kOpenRead);
+    if (!file.ok()) {
+      return Status(file.status().code(),
+                    fmt::format("could not open file \"{}\": {}", name,
+                                file.status().message()));
+    }
+    file_ = std::move(file).value();
+    segno_ = segno;
+  }
+  int64_t offset = XLogSegmentOffset(page, segsize);
+  size_t have = 0;
+  while (have < out.size()) {
+    Result<int64_t> n =
+        file_->Pread(offset + static_cast<int64_t>(have), out.subspan(have));
+    if (!n.ok() && n.status().code() == env::Code::kInterrupted) continue;
+    if (!n.ok()) {
+      return Status(n.status().code(),
+                    fmt::format("could not read from log segment {}, offset "
+                                "{}: {}",
+                                name, offset, n.status().message()));
+    }
+    if (*n == 0) {
+      return Status(env::Code::kNotFound,
+                    fmt::format("could not read from log segment {}, offset "
+                                "{}: read {} of {}",
+                                name, offset, have, out.size()));
+    }
+    have += static_cast<size_t>(*n);
+  }
+  return {};
+}
+
+Status InitWalRecovery(Backend& be, WalRecovery* recovery) {
+  const ControlFileData& control = XLogCtl(be).control_file;
+  recovery->checkpoint_lsn = control.checkPoint;
+  ASSIGN_OR_RETURN(recovery->checkpoint,
+                   ReadCheckpointRecord(recovery, control.checkPoint));
+  XLogRecPtr redo = recovery->checkpoint.redo;
+  if (redo > recovery->checkpoint_lsn) {
+    return SqlError(ERRCODE_DATA_CORRUPTED,
+                    "invalid redo in checkpoint record");
+  }
+  if (redo < recovery->checkpoint_lsn) {
+    if (recovery->was_shutdown) {
+      return SqlError(ERRCODE_DATA_CORRUPTED,
+                      "invalid redo record in shutdown checkpoint");
+    }
+    recovery->in_recovery = true;
+  } else if (control.state != DB_SHUTDOWNED) {
+    recovery->in_recovery = true;
+  }
+  return {};
+}
+
+Status PerformWalRecovery(Backend& be, WalRecovery* recovery) {
+  XLogReaderState& reader = recovery->reader;
+  XLogRecPtr redo = recovery->checkpoint.redo;
+  XLogCtl(be).lastReplayedEndRecPtr = redo;
+  bool have_record;
+  if (redo < recovery->checkpoint_lsn) {
+    reader.BeginRead(redo);
+    have_record = reader.ReadRecord();
+    if (!have_record && reader.page_status().code() != env::Code::kIo) {
+      return SqlError(ERRCODE_DATA_CORRUPTED,
+                      "could not find redo location referenced by checkpoint "
+                      "record")
+          .WithDetail(reader.error_message());
+    }
+  } else {
+    // The checkpoint record itself has nothing to replay.
+    XLogCtl(be).lastReplayedEndRecPtr = reader.EndRecPtr();
+    have_record = reader.ReadRecord();
+  }
+  INJECTION_POINT(recovery_before_redo);
+  if (have_record) ReplayAll(be, recovery);
+  // A log that cannot be read has no end that one could trust.
+  if (reader.page_status().code() == env::Code::kIo) {
+    return DeviceError(*recovery);
+  }
+  XLogCheckInvalidPages(be);
+  return {};
+}
+
+Status FinishWalRecovery(WalRecovery* recovery, EndOfWalRecoveryInfo* end) {
+  // Without redo the reader stands at the shutdown checkpoint, the last
+  // record of all.
+  XLogReaderState& reader = recovery->reader;
+  end->lastRec = reader.ReadRecPtr();
+  end->endOfLog = reader.EndRecPtr();
+  if (recovery->in_recovery && reader.missingContrecPtr() != 0) {
+    end->abortedRecPtr = reader.abortedRecPtr();
+    end->missingContrecPtr = reader.missingContrecPtr();
+    end->endOfLog = reader.missingContrecPtr();
+  }
+  end->lastPageBeginPtr = XLogPageStart(end->endOfLog);
+  if (end->endOfLog == end->lastPageBeginPtr) return {};
+  std::string page(XLOG_BLCKSZ, '\0');
+  RETURN_IF_ERROR(recovery->source.Read(
+      end->lastPageBeginPtr,
+      std::span<char, XLOG_BLCKSZ>(page.data(), XLOG_BLCKSZ)));
+  page.resize(end->endOfLog - end->lastPageBeginPtr);
+  end->lastPage = std::move(page);
+  return {};
+}
+
+}  // namespace engine

@@ -1,0 +1,242 @@
+#include "faults/crash_faults.h"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <utility>
+
+#include "sim/env/check.h"
+
+namespace faults {
+namespace {
+
+using sim::CrashKind;
+using sim::CrashPlace;
+using sim::DeviceStep;
+using Place = PlannedCrash::Place;
+
+constexpr std::array<const char*, 6> kStepNames = {
+    "device call",  "write",      "fsync start",
+    "fsync middle", "fsync done", "metadata change"};
+
+bool IsSync(DeviceStep step) {
+  return step == DeviceStep::kSyncStart || step == DeviceStep::kSyncMiddle ||
+         step == DeviceStep::kSyncDone;
+}
+
+// A number from 1, each power of two as likely as the next: [2^low, 2^high).
+uint64_t LogUniform(sim::Drawer& drawer, std::string_view site, int64_t low,
+                    int64_t high) {
+  std::string scale = fmt::format("{}.scale", site);
+  uint64_t least = uint64_t{1} << drawer.Between(scale, low, high - 1);
+  return least + drawer.Below(site, least);
+}
+
+// The ranges fit short runs: most points that are drawn come.
+void DrawPlace(sim::Drawer& drawer, PlannedCrash* crash) {
+  // kSyncEvent, kDeviceChange, kStep, kInjection, kNewInjection.
+  static constexpr uint32_t kShares[] = {30, 10, 30, 10, 10};
+  crash->place = static_cast<Place>(drawer.Weighted("place", kShares));
+  bool recovery = crash->in_recovery;
+  switch (crash->place) {
+    case Place::kSyncEvent:
+      crash->n = LogUniform(drawer, "n", 0, recovery ? 4 : 6);
+      break;
+    case Place::kDeviceChange:
+      crash->n = LogUniform(drawer, "n", 0, recovery ? 5 : 7);
+      break;
+    case Place::kStep:
+      crash->n = LogUniform(drawer, "n", 0, recovery ? 9 : 12);
+      break;
+    case Place::kInjection:
+      crash->n = LogUniform(drawer, "n", 0, recovery ? 5 : 7);
+      break;
+    case Place::kNewInjection:
+      crash->n = LogUniform(drawer, "n", 0, recovery ? 4 : 5);
+      crash->hits = LogUniform(drawer, "hits", 0, recovery ? 1 : 3);
+      break;
+  }
+}
+
+CrashKind DrawHostKind(sim::Drawer& drawer, const FaultPlan& plan) {
+  bool power = plan.Has(Family::kPowerLoss);
+  bool process = plan.Has(Family::kProcessCrash);
+  if (power && process) {
+    return drawer.Chance("process_crash", 1, 3) ? CrashKind::kProcess
+                                                : CrashKind::kPowerLoss;
+  }
+  return process ? CrashKind::kProcess : CrashKind::kPowerLoss;
+}
+
+PlannedCrash DrawCrash(sim::Drawer& drawer, const FaultPlan& plan, bool first,
+                       bool doubled) {
+  PlannedCrash crash;
+  crash.doubled = doubled;
+  if (doubled) {
+    crash.in_recovery = true;
+    crash.kind = crash.forced_kind = CrashKind::kPowerLoss;
+  } else {
+    // A quarter of the crashes after the first, and a tenth of the others.
+    crash.in_recovery = !first && plan.Has(Family::kRecoveryCrash) &&
+                        drawer.Chance("in_recovery", 325, 1000);
+    crash.kind = crash.forced_kind = DrawHostKind(drawer, plan);
+    // Recovery that loses its process ends its postmaster: a process crash.
+    if (!crash.in_recovery && plan.Has(Family::kTaskKill) &&
+        drawer.Chance("task_kill", 1, 4)) {
+      crash.kind = CrashKind::kTaskKill;
+    }
+  }
+  DrawPlace(drawer, &crash);
+  return crash;
+}
+
+}  // namespace
+
+const char* CrashKindName(CrashKind kind) {
+  static constexpr std::array<const char*, 4> kNames = {
+      "none", "task kill", "process crash", "power loss"};
+  return kNames[static_cast<size_t>(kind)];
+}
+
+std::string PlannedCrash::ToString() const {
+  static constexpr std::array<const char*, 5> kPlaces = {
+      "fsync event", "device change", "step", "injection point",
+      "distinct injection point"};
+  std::string text = fmt::format("{} at {} {} {}", CrashKindName(kind),
+                                 kPlaces[static_cast<size_t>(place)], n,
+                                 in_recovery ? "in recovery" : "while running");
+  if (place == Place::kNewInjection) text += fmt::format(", hit {}", hits);
+  return text;
+}
+
+std::vector<PlannedCrash> DrawCrashPlan(sim::Choices& choices,
+                                        const sim::Scope& host,
+                                        const FaultPlan& plan) {
+  std::vector<PlannedCrash> crashes;
+  if (!plan.Has(Family::kPowerLoss) && !plan.Has(Family::kProcessCrash)) {
+    return crashes;
+  }
+  sim::Drawer drawer(&choices, sim::Stream::kCrashPoint, host);
+  // None, 1, 2, 3 or 4.
+  static constexpr uint32_t kShares[] = {3, 20, 34, 27, 16};
+  size_t count = drawer.Weighted("crashes", kShares);
+  bool doubled = false;
+  while (crashes.size() < count || doubled) {
+    sim::Drawer crash_drawer = drawer.Child("c", crashes.size());
+    crashes.push_back(DrawCrash(crash_drawer, plan, crashes.empty(), doubled));
+    doubled = crashes.back().kind == CrashKind::kProcess &&
+              plan.Has(Family::kDoubleCrash) &&
+              crash_drawer.Chance("power_loss_follows", 1, 4);
+  }
+  return crashes;
+}
+
+CrashFaults::CrashFaults(std::vector<PlannedCrash> plan, env::SiteTable sites,
+                         FaultCounters* counters)
+    : plan_(std::move(plan)), sites_(sites), counters_(counters) {
+  for (const PlannedCrash& crash : plan_) {
+    if (crash.kind == CrashKind::kTaskKill) {
+      counters_->Enable(Family::kTaskKill);
+    }
+    counters_->Enable(crash.forced_kind == CrashKind::kProcess
+                          ? Family::kProcessCrash
+                          : Family::kPowerLoss);
+    if (crash.in_recovery) counters_->Enable(Family::kRecoveryCrash);
+    if (crash.doubled) counters_->Enable(Family::kDoubleCrash);
+  }
+}
+
+void CrashFaults::BeginCounting() {
+  seen_ = 0;
+  distinct_sites_ = 0;
+  site_hits_.Clear();
+  armed_ = next_ < plan_.size() && phase_ != Phase::kDone &&
+           plan_[next_].in_recovery == (phase_ == Phase::kRecovery);
+}
+
+void CrashFaults::SetPhase(Phase phase) {
+  phase_ = phase;
+  if (phase == Phase::kRunning && next_ < plan_.size()) {
+    plan_[next_].in_recovery = false;
+  }
+  BeginCounting();
+}
+
+void CrashFaults::ProtectTask(env::TaskId task) { protected_[task] = true; }
+
+bool CrashFaults::Due(const sim::CrashPoint& point) {
+  const PlannedCrash& crash = plan_[next_];
+  bool device = point.place == CrashPlace::kDevice;
+  switch (crash.place) {
+    case Place::kSyncEvent:
+      if (!device || !IsSync(point.device_step)) return false;
+      break;
+    case Place::kDeviceChange:
+      if (!device || point.device_step == DeviceStep::kPlain) return false;
+      break;
+    case Place::kStep:
+      break;
+    case Place::kInjection:
+      if (point.place != CrashPlace::kInjection) return false;
+      break;
+    case Place::kNewInjection: {
+      if (point.place != CrashPlace::kInjection) return false;
+      uint64_t hits = ++site_hits_[point.site];
+      if (hits == 1 && ++distinct_sites_ == crash.n) target_site_ = point.site;
+      // The task may be protected: a later passing of the site will do.
+      return distinct_sites_ >= crash.n && point.site == target_site_ &&
+             hits >= crash.hits;
+    }
+  }
+  return ++seen_ >= crash.n;
+}
+
+CrashKind CrashFaults::OnPoint(const sim::CrashPoint& point) {
+  if (!armed_ || !Due(point)) return CrashKind::kNone;
+  CrashKind kind = plan_[next_].kind;
+  if (kind == CrashKind::kTaskKill && protected_.Contains(point.task)) {
+    return CrashKind::kNone;
+  }
+  Count(kind, NameOf(point));
+  return kind;
+}
+
+CrashKind CrashFaults::ForcedCrash() {
+  if (next_ >= plan_.size()) return CrashKind::kNone;
+  CrashKind kind = plan_[next_].forced_kind;
+  Count(kind, "end of plan");
+  return kind;
+}
+
+// The next planned crash has struck.
+void CrashFaults::Count(CrashKind kind, std::string point_name) {
+  SIM_CHECK(next_ < plan_.size());
+  const PlannedCrash& crash = plan_[next_];
+  last_in_recovery_ = phase_ == Phase::kRecovery;
+  if (kind == CrashKind::kTaskKill) counters_->Inject(Family::kTaskKill);
+  if (kind == CrashKind::kProcess) counters_->Inject(Family::kProcessCrash);
+  if (kind == CrashKind::kPowerLoss) counters_->Inject(Family::kPowerLoss);
+  if (last_in_recovery_) {
+    counters_->Inject(Family::kRecoveryCrash);
+    if (crash.doubled) counters_->Inject(Family::kDoubleCrash);
+  }
+  ++hits_[point_name][CrashKindName(kind)];
+  last_point_ = std::move(point_name);
+  ++next_;
+  armed_ = false;  // until the driver names the phase of the node's restart
+}
+
+std::string CrashFaults::NameOf(const sim::CrashPoint& point) const {
+  switch (point.place) {
+    case CrashPlace::kStep:
+      return "step";
+    case CrashPlace::kDevice:
+      return kStepNames[static_cast<size_t>(point.device_step)];
+    case CrashPlace::kInjection:
+      SIM_CHECK(point.site < sites_.size());
+      return sites_[point.site].name;
+  }
+  SIM_UNREACHABLE();
+}
+
+}  // namespace faults

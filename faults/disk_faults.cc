@@ -1,0 +1,154 @@
+#include "faults/disk_faults.h"
+
+#include <algorithm>
+#include <bit>
+
+#include "sim/env/site.h"
+
+namespace faults {
+namespace {
+
+constexpr uint64_t kSyncFailureSite = env::SiteHash("sync_failure");
+constexpr uint64_t kLatencySite = env::SiteHash("latency");
+constexpr uint64_t kDelaySite = env::SiteHash("latency.delay");
+
+// An exponentially distributed time with this mean, from a random word. Word 0
+// gives 0. Integers only: -log2 of the word as the count of its leading zeros,
+// the fraction linearly, times ln 2 in 1024ths.
+env::TimeNs Exponential(env::TimeNs mean_ns, uint64_t word) {
+  uint64_t u = ~word;
+  if (u == 0) return 64 * mean_ns;
+  int zeros = std::countl_zero(u);
+  uint64_t mantissa = (u << zeros) << 1;  // the bits below the leading one
+  int64_t log2_1024 = 1024 * (zeros + 1) - static_cast<int64_t>(mantissa >> 54);
+  return mean_ns * (log2_1024 - 1) * 710 / (1024 * 1024);
+}
+
+}  // namespace
+
+DiskFaults::DiskFaults(sim::DeviceHost* host, const FaultPlan& plan,
+                       const Knobs& knobs, FaultCounters* counters)
+    : host_(host),
+      plan_(plan),
+      failure_kind_(static_cast<sim::SyncFailure>(knobs.sync_failure)),
+      counters_(counters),
+      failures_left_(plan.sync_failure_budget) {
+  for (Family family :
+       {Family::kSyncFailure, Family::kLatency, Family::kStall}) {
+    if (plan_.Has(family)) counters_->Enable(family);
+  }
+}
+
+DiskFaults::PathState& DiskFaults::StateOf(std::string_view path) {
+  const sim::Scope& scope = host_->scope();
+  if (scope.key() != host_scope_key_) {
+    host_scope_key_ = scope.key();
+    paths_.clear();
+  }
+  auto it = paths_.find(path);
+  if (it == paths_.end()) {
+    sim::Scope file =
+        sim::Scope::FromPath(scope.path() + "/" + std::string(path));
+    it = paths_.emplace(std::string(path), PathState{file.key(), 0, 0}).first;
+  }
+  return it->second;
+}
+
+sim::SyncFailure DiskFaults::OnSync(std::string_view path, uint64_t /*inode*/) {
+  if (stopped_ || !plan_.Has(Family::kSyncFailure) || failures_left_ == 0) {
+    return sim::SyncFailure::kNone;
+  }
+  PathState& state = StateOf(path);
+  uint64_t bound = plan_.sync_failure_denominator;
+  uint64_t draw =
+      host_->choices().DrawKey(sim::Stream::kDiskFault, state.scope_key,
+                               kSyncFailureSite, state.syncs++, bound);
+  if (draw + 1 != bound) return sim::SyncFailure::kNone;
+  --failures_left_;
+  counters_->Inject(Family::kSyncFailure);
+  return failure_kind_;
+}
+
+// SFM-34: what is left of the one freeze of the whole device.
+env::TimeNs DiskFaults::StallLeft() {
+  if (!plan_.Has(Family::kStall)) return 0;
+  ++calls_;
+  env::TimeNs now_ns = host_->Now();
+  if (calls_ == plan_.stall_at) {
+    stalled_until_ns_ = now_ns + plan_.stall_ns;
+    counters_->Inject(Family::kStall);
+  }
+  return std::max<env::TimeNs>(stalled_until_ns_ - now_ns, 0);
+}
+
+env::TimeNs DiskFaults::Latency(sim::DeviceStep step, std::string_view path) {
+  if (stopped_) return 0;
+  env::TimeNs stall_ns = StallLeft();
+  if (!plan_.Has(Family::kLatency)) return stall_ns;
+  PathState& state = StateOf(path);
+  sim::Choices& choices = host_->choices();
+  uint64_t n = state.delays++;
+  uint64_t bound = plan_.latency_denominator;
+  uint64_t strikes = choices.DrawKey(sim::Stream::kDiskFault, state.scope_key,
+                                     kLatencySite, n, bound);
+  // With a bound of 1 every call is delayed.
+  if (strikes + 1 != bound) return stall_ns;
+  uint64_t word = choices.DrawKey(sim::Stream::kDiskFault, state.scope_key,
+                                  kDelaySite, n, 0);
+  bool sync = step == sim::DeviceStep::kSyncStart ||
+              step == sim::DeviceStep::kSyncMiddle ||
+              step == sim::DeviceStep::kSyncDone;
+  env::TimeNs mean_ns =
+      sync ? plan_.latency_sync_mean_ns : plan_.latency_mean_ns;
+  counters_->Inject(Family::kLatency);
+  return stall_ns + plan_.latency_min_ns + Exponential(mean_ns, word);
+}
+
+BackgroundDisk::BackgroundDisk(sim::Disk* disk, sim::DeviceHost* host,
+                               const FaultPlan& plan, FaultCounters* counters,
+                               sim::CrashHooks* next)
+    : disk_(disk), host_(host), counters_(counters), next_(next) {
+  writeback_.on = plan.Has(Family::kWriteback);
+  writeback_.gap = plan.writeback_gap;
+  eviction_.on = plan.Has(Family::kEviction);
+  eviction_.gap = plan.eviction_gap;
+  active_ = writeback_.on || eviction_.on;
+  if (writeback_.on) counters_->Enable(Family::kWriteback);
+  if (eviction_.on) counters_->Enable(Family::kEviction);
+}
+
+void BackgroundDisk::Rearm(Timer* timer, std::string_view site, uint64_t step) {
+  if (!timer->on) return;
+  // Distances are at least 1; the simplest one is the longest.
+  uint64_t span = 2 * uint64_t{timer->gap};
+  uint64_t draw = host_->choices().Draw(sim::Stream::kDiskFault, host_->scope(),
+                                        env::SiteHash(site), timer->n++, span);
+  timer->due = step + span - draw;
+}
+
+void BackgroundDisk::StartTimers(uint64_t step) {
+  host_scope_key_ = host_->scope().key();
+  writeback_.n = 0;
+  eviction_.n = 0;
+  Rearm(&writeback_, "writeback", step);
+  Rearm(&eviction_, "eviction", step);
+}
+
+sim::CrashKind BackgroundDisk::OnPoint(const sim::CrashPoint& point) {
+  if (active_ && point.place != sim::CrashPlace::kDevice) {
+    if (host_->scope().key() != host_scope_key_) StartTimers(point.step);
+    if (writeback_.on && point.step >= writeback_.due) {
+      if (disk_->AnythingPending()) counters_->Inject(Family::kWriteback);
+      disk_->SpontaneousWriteback();
+      Rearm(&writeback_, "writeback", point.step);
+    }
+    if (eviction_.on && point.step >= eviction_.due) {
+      disk_->EvictClean();
+      counters_->Inject(Family::kEviction);
+      Rearm(&eviction_, "eviction", point.step);
+    }
+  }
+  return next_ == nullptr ? sim::CrashKind::kNone : next_->OnPoint(point);
+}
+
+}  // namespace faults

@@ -1,0 +1,96 @@
+// DiskFaults: decides which disk calls fail or take long.
+//
+// Draws are keyed (Stream::kDiskFault, scope = host, incarnation and path,
+// n = the how-many-eth such call on that path in this incarnation): a fault
+// stays where it is when another file's calls come or go. What the disk does
+// by itself (write-back, eviction) is drawn per host and incarnation.
+#ifndef MUSTH_FAULTS_DISK_FAULTS_H_
+#define MUSTH_FAULTS_DISK_FAULTS_H_
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+
+#include "faults/fault_plan.h"
+#include "faults/swarm.h"
+#include "sim/device_host.h"
+#include "sim/disk.h"
+#include "sim/fault_hooks.h"
+
+namespace faults {
+
+class DiskFaults : public sim::DiskFaultHooks {
+ public:
+  // host and counters outlive this.
+  DiskFaults(sim::DeviceHost* host, const FaultPlan& plan, const Knobs& knobs,
+             FaultCounters* counters);
+
+  sim::SyncFailure OnSync(std::string_view path, uint64_t inode) override;
+  env::TimeNs Latency(sim::DeviceStep step, std::string_view path) override;
+
+  // From now on nothing goes wrong (and nothing is drawn): the run's last
+  // phase, in which everything must finish.
+  void Stop() { stopped_ = true; }
+
+ private:
+  struct PathState {
+    uint64_t scope_key = 0;
+    uint64_t syncs = 0;
+    uint64_t delays = 0;
+  };
+  PathState& StateOf(std::string_view path);
+  env::TimeNs StallLeft();
+
+  sim::DeviceHost* host_;
+  FaultPlan plan_;
+  sim::SyncFailure failure_kind_;
+  FaultCounters* counters_;
+  bool stopped_ = false;
+  uint32_t failures_left_;
+  uint64_t calls_ = 0;
+  env::TimeNs stalled_until_ns_ = 0;
+  // Cleared when the host's incarnation, and with it its scope, changes.
+  uint64_t host_scope_key_ = 0;
+  std::map<std::string, PathState, std::less<>> paths_;
+};
+
+// BackgroundDisk: what the disk does unasked, between the tasks' steps.
+//
+// It listens where the world asks whether to crash and passes the question on.
+// It acts at points outside device calls only, so that no call of the running
+// task is cut in two.
+class BackgroundDisk : public sim::CrashHooks {
+ public:
+  // All outlive this; next may be null.
+  BackgroundDisk(sim::Disk* disk, sim::DeviceHost* host, const FaultPlan& plan,
+                 FaultCounters* counters, sim::CrashHooks* next);
+
+  sim::CrashKind OnPoint(const sim::CrashPoint& point) override;
+
+  void Stop() { active_ = false; }
+
+ private:
+  // An act that comes again and again, at drawn distances.
+  struct Timer {
+    bool on = false;
+    uint32_t gap = 1;
+    uint64_t due = 0;
+    uint64_t n = 0;  // acts so far in this incarnation
+  };
+  void StartTimers(uint64_t step);
+  void Rearm(Timer* timer, std::string_view site, uint64_t step);
+
+  sim::Disk* disk_;
+  sim::DeviceHost* host_;
+  FaultCounters* counters_;
+  sim::CrashHooks* next_;
+  bool active_ = true;
+  uint64_t host_scope_key_ = 0;
+  Timer writeback_;
+  Timer eviction_;
+};
+
+}  // namespace faults
+
+#endif  // MUSTH_FAULTS_DISK_FAULTS_H_

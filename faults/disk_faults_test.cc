@@ -1,0 +1,176 @@
+#include "faults/disk_faults.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "sim/env/event_sink.h"
+
+namespace faults {
+namespace {
+
+class FakeHost : public sim::DeviceHost {
+ public:
+  explicit FakeHost(uint64_t seed) : choices_(seed) { Restart(0); }
+  void Restart(uint64_t incarnation) {
+    scope_ = sim::Scope::FromPath("w0/h0").Child("i", incarnation);
+  }
+  void DevicePoint(sim::DeviceStep, uint64_t) override {}
+  void DeviceDelay(env::TimeNs) override {}
+  env::TimeNs Now() override { return now_ns; }
+  sim::Choices& choices() override { return choices_; }
+  const sim::Scope& scope() override { return scope_; }
+  env::EventSink& events() override { return sink_; }
+
+  env::TimeNs now_ns = 0;
+
+ private:
+  class Sink : public env::EventSink {
+   public:
+    void Emit(env::Event) override {}
+  };
+  sim::Choices choices_;
+  sim::Scope scope_;
+  Sink sink_;
+};
+
+FaultPlan With(Family family) {
+  FaultPlan plan;
+  plan.on[static_cast<size_t>(family)] = true;
+  plan.sync_failure_denominator = 4;
+  plan.sync_failure_budget = 100;
+  plan.latency_denominator = 1;
+  plan.latency_min_ns = 1000;
+  plan.latency_mean_ns = 100000;
+  plan.latency_sync_mean_ns = 900000;
+  plan.stall_at = 3;
+  plan.stall_ns = 5000;
+  plan.writeback_gap = 8;
+  return plan;
+}
+
+// Which of 40 fsyncs of the path fail: '1' or '0' each.
+std::string Failures(DiskFaults* faults, const char* path) {
+  std::string out;
+  for (int i = 0; i < 40; ++i) {
+    out += faults->OnSync(path, 1) == sim::SyncFailure::kNone ? '0' : '1';
+  }
+  return out;
+}
+
+TEST(DiskFaults, FailuresOfOneFileDoNotMoveThoseOfAnother) {
+  FaultCounters counters;
+  FakeHost host(11);
+  DiskFaults alone(&host, With(Family::kSyncFailure), Knobs(), &counters);
+  std::string expected = Failures(&alone, "base/5/1000");
+  EXPECT_NE(expected.find('1'), std::string::npos);
+  DiskFaults both(&host, With(Family::kSyncFailure), Knobs(), &counters);
+  std::string other = Failures(&both, "base/5/2000");
+  EXPECT_EQ(Failures(&both, "base/5/1000"), expected);
+  EXPECT_NE(other, expected);
+}
+
+TEST(DiskFaults, IncarnationsDrawApart) {
+  FaultCounters counters;
+  FakeHost host(11);
+  DiskFaults faults(&host, With(Family::kSyncFailure), Knobs(), &counters);
+  std::string first = Failures(&faults, "pg_wal/1");
+  host.Restart(1);
+  EXPECT_NE(Failures(&faults, "pg_wal/1"), first);
+}
+
+TEST(DiskFaults, BudgetBoundsTheFailuresAndCountsThem) {
+  FaultCounters counters;
+  FakeHost host(2);
+  FaultPlan plan = With(Family::kSyncFailure);
+  plan.sync_failure_denominator = 1;
+  plan.sync_failure_budget = 2;
+  Knobs knobs;
+  knobs.sync_failure = static_cast<int64_t>(sim::SyncFailure::kXfs);
+  DiskFaults faults(&host, plan, knobs, &counters);
+  EXPECT_EQ(faults.OnSync("a", 1), sim::SyncFailure::kXfs);
+  EXPECT_EQ(faults.OnSync("b", 2), sim::SyncFailure::kXfs);
+  EXPECT_EQ(faults.OnSync("a", 1), sim::SyncFailure::kNone);
+  EXPECT_EQ(counters.of(Family::kSyncFailure).injected, 2u);
+}
+
+TEST(DiskFaults, FamilyThatIsOffDrawsNothingAndStopEndsAll) {
+  FaultCounters counters;
+  // Every draw of this host would fail the fsync: value 3 of 4.
+  FakeHost host(1);
+  DiskFaults off(&host, FaultPlan(), Knobs(), &counters);
+  DiskFaults on(&host, With(Family::kSyncFailure), Knobs(), &counters);
+  EXPECT_EQ(Failures(&off, "a"), std::string(40, '0'));
+  EXPECT_EQ(off.Latency(sim::DeviceStep::kWrite, "a"), 0);
+  EXPECT_FALSE(counters.of(Family::kLatency).enabled);
+  on.Stop();
+  EXPECT_EQ(Failures(&on, "a"), std::string(40, '0'));
+}
+
+TEST(DiskFaults, LatencyHasTheLeastAndAboutTheMeanValue) {
+  FaultCounters counters;
+  FakeHost host(3);
+  DiskFaults faults(&host, With(Family::kLatency), Knobs(), &counters);
+  int64_t sum = 0;
+  int64_t sync_sum = 0;
+  constexpr int kCalls = 4000;
+  for (int i = 0; i < kCalls; ++i) {
+    env::TimeNs delay = faults.Latency(sim::DeviceStep::kWrite, "a");
+    EXPECT_GE(delay, 1000);
+    sum += delay;
+    sync_sum += faults.Latency(sim::DeviceStep::kSyncMiddle, "a");
+  }
+  EXPECT_NEAR(sum / kCalls, 101000, 8000);
+  EXPECT_NEAR(sync_sum / kCalls, 901000, 72000);
+}
+
+TEST(DiskFaults, StallHoldsEveryCallUntilItIsOver) {
+  FaultCounters counters;
+  FakeHost host(4);
+  DiskFaults faults(&host, With(Family::kStall), Knobs(), &counters);
+  EXPECT_EQ(faults.Latency(sim::DeviceStep::kPlain, "a"), 0);
+  EXPECT_EQ(faults.Latency(sim::DeviceStep::kPlain, "a"), 0);
+  EXPECT_EQ(faults.Latency(sim::DeviceStep::kPlain, "a"), 5000);
+  host.now_ns = 4000;
+  EXPECT_EQ(faults.Latency(sim::DeviceStep::kWrite, "b"), 1000);
+  host.now_ns = 6000;
+  EXPECT_EQ(faults.Latency(sim::DeviceStep::kWrite, "b"), 0);
+  EXPECT_EQ(counters.of(Family::kStall).injected, 1u);
+}
+
+class CountingHooks : public sim::CrashHooks {
+ public:
+  sim::CrashKind OnPoint(const sim::CrashPoint&) override {
+    ++asked;
+    return sim::CrashKind::kProcess;
+  }
+  int asked = 0;
+};
+
+TEST(BackgroundDisk, WritesBackBetweenDeviceCallsAndPassesTheQuestionOn) {
+  FaultCounters counters;
+  FakeHost host(5);
+  sim::Disk disk{sim::DiskOptions()};
+  disk.Attach(&host, nullptr);
+  CountingHooks next;
+  BackgroundDisk background(&disk, &host, With(Family::kWriteback), &counters,
+                            &next);
+  auto file = disk.Open("f", env::kOpenWrite | env::kOpenCreate).value();
+  std::string data(100000, 'x');
+  ASSERT_TRUE(file->Pwrite(0, data).ok());
+  sim::CrashPoint point;
+  point.place = sim::CrashPlace::kDevice;
+  uint64_t pending = disk.PendingSectors();
+  for (; point.step < 100; ++point.step) {
+    EXPECT_EQ(background.OnPoint(point), sim::CrashKind::kProcess);
+  }
+  EXPECT_EQ(disk.PendingSectors(), pending);
+  point.place = sim::CrashPlace::kStep;
+  for (; point.step < 300; ++point.step) background.OnPoint(point);
+  EXPECT_LT(disk.PendingSectors(), pending);
+  EXPECT_GE(counters.of(Family::kWriteback).injected, 10u);
+  EXPECT_EQ(next.asked, 300);
+}
+
+}  // namespace
+}  // namespace faults

@@ -1,0 +1,116 @@
+#include "faults/fault_plan.h"
+
+#include <fmt/format.h>
+
+namespace faults {
+namespace {
+
+using env::kMicrosecond;
+using env::kMillisecond;
+
+// One of `values`, the first being the simplest.
+template <typename T, size_t n>
+T Pick(sim::Drawer& drawer, std::string_view site, const T (&values)[n]) {
+  return values[drawer.Below(site, n)];
+}
+
+void DrawRates(sim::Drawer& drawer, FaultPlan* plan) {
+  if (plan->Has(Family::kSyncFailure)) {
+    plan->sync_failure_denominator =
+        Pick<uint32_t>(drawer, "sync_failure.one_in", {32, 8, 64, 2});
+    plan->sync_failure_budget =
+        Pick<uint32_t>(drawer, "sync_failure.budget", {1, 1, 2, 3});
+  }
+  if (plan->Has(Family::kWriteback)) {
+    plan->writeback_gap =
+        Pick<uint32_t>(drawer, "writeback.gap", {256, 64, 1024, 16});
+  }
+  if (plan->Has(Family::kEviction)) {
+    plan->eviction_gap = Pick<uint32_t>(drawer, "eviction.gap", {256, 64, 16});
+  }
+  if (plan->Has(Family::kLatency)) {
+    plan->latency_denominator =
+        Pick<uint32_t>(drawer, "latency.one_in", {16, 4, 64, 1});
+    plan->latency_min_ns = Pick<env::TimeNs>(
+        drawer, "latency.min",
+        {10 * kMicrosecond, 50 * kMicrosecond, 500 * kMicrosecond});
+    plan->latency_mean_ns = Pick<env::TimeNs>(
+        drawer, "latency.mean",
+        {20 * kMicrosecond, 200 * kMicrosecond, 5 * kMillisecond});
+    plan->latency_sync_mean_ns = Pick<env::TimeNs>(
+        drawer, "latency.sync_mean",
+        {500 * kMicrosecond, 5 * kMillisecond, 50 * kMillisecond});
+  }
+  if (plan->Has(Family::kStall)) {
+    // Evenly over the powers of two: early stalls are as likely as late ones.
+    uint32_t exponent = static_cast<uint32_t>(drawer.Below("stall.scale", 8));
+    plan->stall_at = (1u << exponent) + static_cast<uint32_t>(drawer.Below(
+                                            "stall.at", 1u << exponent));
+    plan->stall_ns = Pick<env::TimeNs>(drawer, "stall.duration",
+                                       {100 * kMillisecond, env::kSecond,
+                                        10 * env::kSecond, 60 * env::kSecond});
+  }
+}
+
+// Which crash kinds a run has: power loss, both, or process crashes only. A
+// run without any would test no recovery.
+void DrawCrashFamilies(sim::Drawer& drawer, const Profile& profile,
+                       FaultPlan* plan) {
+  static constexpr uint32_t kShares[] = {35, 50, 15};
+  size_t kinds = drawer.Weighted("crash_kinds", kShares);
+  bool power = kinds <= 1;
+  bool process = kinds >= 1;
+  plan->on[static_cast<size_t>(Family::kPowerLoss)] =
+      power && profile.Has(Family::kPowerLoss);
+  plan->on[static_cast<size_t>(Family::kProcessCrash)] =
+      process && profile.Has(Family::kProcessCrash);
+}
+
+}  // namespace
+
+FaultPlan DrawFaultPlan(sim::Choices& choices, const Profile& profile) {
+  FaultPlan plan;
+  sim::Drawer drawer(&choices, sim::Stream::kKnobs,
+                     sim::Scope::FromPath("w0/faults"));
+  DrawCrashFamilies(drawer, profile, &plan);
+  for (int i = 0; i < kFamilyCount; ++i) {
+    Family family = static_cast<Family>(i);
+    if (!profile.Has(family)) continue;
+    bool* on = &plan.on[static_cast<size_t>(i)];
+    switch (family) {
+      case Family::kPowerLoss:
+      case Family::kProcessCrash:
+        break;
+      case Family::kRecoveryCrash:
+        *on = true;  // a share of the crashes of every run (SFM-17)
+        break;
+      case Family::kDoubleCrash:
+        *on = plan.Has(Family::kPowerLoss) && plan.Has(Family::kProcessCrash);
+        break;
+      case Family::kSyncFailure:
+        *on = drawer.Chance(FamilyName(family), profile.sync_failure_percent,
+                            100);
+        break;
+      default:
+        *on = drawer.Chance(FamilyName(family), 50, 100);
+    }
+  }
+  // An eviction shows nothing unless an fsync failed before.
+  if (!plan.Has(Family::kSyncFailure)) {
+    plan.on[static_cast<size_t>(Family::kEviction)] = false;
+  }
+  DrawRates(drawer, &plan);
+  return plan;
+}
+
+std::string FaultPlan::ToString() const {
+  std::string text;
+  for (int i = 0; i < kFamilyCount; ++i) {
+    if (!on[static_cast<size_t>(i)]) continue;
+    if (!text.empty()) text += ' ';
+    text += FamilyName(static_cast<Family>(i));
+  }
+  return text.empty() ? "none" : text;
+}
+
+}  // namespace faults

@@ -1,0 +1,78 @@
+#include "faults/profile.h"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <vector>
+
+#include "sim/env/site.h"
+
+namespace faults {
+namespace {
+
+constexpr uint32_t Bit(Family family) {
+  return uint32_t{1} << static_cast<int>(family);
+}
+
+constexpr uint32_t kContractFamilies =
+    Bit(Family::kProcessCrash) | Bit(Family::kPowerLoss) |
+    Bit(Family::kTaskKill) | Bit(Family::kRecoveryCrash) |
+    Bit(Family::kDoubleCrash) | Bit(Family::kSyncFailure) |
+    Bit(Family::kWriteback) | Bit(Family::kEviction) | Bit(Family::kLatency) |
+    Bit(Family::kStall);
+
+constexpr Profile kProfiles[] = {
+    {"pg-contract", kContractFamilies, 20, false, false, 60,
+     "crashes, torn writes, failed fsyncs: what PostgreSQL survives"},
+    {"strict", kContractFamilies, 20, true, true, 15,
+     "also weakly ordered directories and 4096-byte sectors"},
+};
+
+constexpr std::string_view kMix = "mix";
+
+const Profile* Find(std::string_view name) {
+  for (const Profile& profile : kProfiles) {
+    if (profile.name == name) return &profile;
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+const char* FamilyName(Family family) {
+  static constexpr std::array<const char*, kFamilyCount> kNames = {
+      "process_crash", "power_loss",   "task_kill", "recovery_crash",
+      "double_crash",  "sync_failure", "writeback", "eviction",
+      "latency",       "stall"};
+  return kNames[static_cast<size_t>(family)];
+}
+
+std::span<const Profile> Profiles() { return kProfiles; }
+
+std::string KnownProfiles() {
+  std::string known;
+  for (const Profile& profile : kProfiles) {
+    known += fmt::format("{}, ", profile.name);
+  }
+  known.resize(known.size() - 2);
+  return fmt::format("{} or {}", known, kMix);
+}
+
+env::Status CheckProfileName(std::string_view name) {
+  if (name == kMix || Find(name) != nullptr) return env::Status();
+  return env::Status(env::Code::kInvalid,
+                     fmt::format("unknown fault profile \"{}\", expected {}",
+                                 name, KnownProfiles()));
+}
+
+env::Result<const Profile*> ResolveProfile(std::string_view name,
+                                           sim::Choices& choices) {
+  RETURN_IF_ERROR(CheckProfileName(name));
+  if (name != kMix) return Find(name);
+  std::vector<uint32_t> shares;
+  for (const Profile& profile : kProfiles) shares.push_back(profile.mix_share);
+  sim::Drawer drawer(&choices, sim::Stream::kKnobs, sim::Scope::FromPath("w0"));
+  return &kProfiles[drawer.Weighted("profile", shares)];
+}
+
+}  // namespace faults

@@ -1,0 +1,74 @@
+// Profile: what may go wrong in a run, and how the run is judged.
+//
+//   pg-contract  what PostgreSQL promises to survive (the default)
+//   strict       + file systems that keep only what POSIX says
+//   mix          a profile per seed, in fixed shares
+//
+// A profile is a set of fault families (what may be switched on) and of disk
+// variants (how the disk may behave). Which of them a run has is drawn per
+// run; see fault_plan.h and swarm.h.
+#ifndef MUSTH_FAULTS_PROFILE_H_
+#define MUSTH_FAULTS_PROFILE_H_
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "sim/choices.h"
+#include "sim/env/status.h"
+
+namespace faults {
+
+// A kind of fault that is switched on or off per run and counted apart.
+enum class Family : uint8_t {
+  kProcessCrash,   // every process of the host dies, the page cache survives
+  kPowerLoss,      // ... and the disk becomes a crash image
+  kTaskKill,       // one process dies, its postmaster resets the rest
+  kRecoveryCrash,  // a crash inside the recovery that follows another crash
+  kDoubleCrash,    // a process crash, then power loss before all is synced
+  kSyncFailure,    // SFM-22: an fsync fails, its pages turn clean
+  kWriteback,      // SFM-5: pending writes become durable unasked
+  kEviction,       // SFM-22: clean pages leave the cache after such a failure
+  kLatency,        // SFM-34: device calls take a while
+  kStall,          // SFM-34: the whole device freezes for a while
+  kCount,
+};
+inline constexpr int kFamilyCount = static_cast<int>(Family::kCount);
+// "power_loss"; as in recipes and the campaign's summary.
+const char* FamilyName(Family family);
+
+struct Profile {
+  std::string_view name;
+  // Bits 1 << Family: families that a run may have.
+  uint32_t families = 0;
+  // Of 100 runs so many have fsync failures; other families have 50.
+  uint32_t sync_failure_percent = 0;
+  // Directory entries may survive crashes one by one (SFM-9 meta=weak).
+  bool weak_metadata = false;
+  // 4096-byte sectors may be drawn beside 512-byte ones.
+  bool large_sectors = false;
+  // What --faults mix gives it, in parts of the sum of all shares.
+  uint32_t mix_share = 0;
+  std::string_view meaning;
+
+  bool Has(Family family) const {
+    return (families >> static_cast<int>(family) & 1) != 0;
+  }
+};
+
+// Every profile that exists, the default one first.
+std::span<const Profile> Profiles();
+// "pg-contract, strict or mix": for messages and --help.
+std::string KnownProfiles();
+
+// The profile of that name; for `mix` the one that this seed draws.
+// Errors: kInvalid, naming the known ones.
+env::Result<const Profile*> ResolveProfile(std::string_view name,
+                                           sim::Choices& choices);
+// As ResolveProfile, for checking a command line: draws nothing.
+env::Status CheckProfileName(std::string_view name);
+
+}  // namespace faults
+
+#endif  // MUSTH_FAULTS_PROFILE_H_

@@ -1,0 +1,116 @@
+#include "properties/client.h"
+
+#include <fmt/format.h>
+
+#include "engine/common/sites.h"
+
+namespace properties {
+namespace {
+
+void Announce(engine::Session& session, const PlanStatement& statement,
+              uint64_t phase) {
+  env::Event event;
+  event.kind = env::EventKind::kPlan;
+  event.a[0] = statement.id.Packed();
+  event.a[1] = phase;
+  if (phase == 0) event.bytes = statement.sql;
+  session.backend().env->events->Emit(event);
+}
+
+std::vector<engine::StatementResult> Execute(engine::Session& session,
+                                             const PlanStatement& statement) {
+  Announce(session, statement, 0);
+  std::vector<engine::StatementResult> results;
+  if (statement.statement.has_value()) {
+    results.push_back(session.Execute(*statement.statement));
+  } else {
+    results = session.ExecuteText(statement.sql);
+  }
+  Announce(session, statement, 1);
+  return results;
+}
+
+void Pause(engine::Session& session, env::TimeNs duration_ns) {
+  env::Env* env = session.backend().env;
+  env::TimeNs deadline = env->clock->Now() + duration_ns;
+  while (env->clock->Now() < deadline) {
+    env->tasks->ParkUntil(SITE_ID(client_sleep), deadline);
+  }
+}
+
+}  // namespace
+
+std::string Client::name() const {
+  return fmt::format("s{}", session_->number);
+}
+
+void Client::Run(engine::Session& session) {
+  // A backend that died took its answer with it.
+  commit_pending_ = false;
+  while (!done()) {
+    const PlanTransaction& transaction = session_->transactions[next_++];
+    RunTransaction(session, transaction);
+  }
+}
+
+void Client::RunTransaction(engine::Session& session,
+                            const PlanTransaction& transaction) {
+  std::vector<PlanStatement> steps =
+      ExpandTransaction(session_->number, transaction);
+  bool failed = false;
+  for (size_t i = 0; i < steps.size(); ++i) {
+    bool last = i + 1 == steps.size();
+    if (failed && !last) continue;
+    bool may_commit = !transaction.block || (last && !transaction.rollback);
+    if (failed) {
+      if (session.transaction_status() == engine::TransactionStatus::kIdle) {
+        return;
+      }
+      PlanStatement rollback;
+      rollback.id = steps[i].id;
+      rollback.sql = "ROLLBACK";
+      Send(session, rollback, false);
+      return;
+    }
+    failed = !Send(session, steps[i], may_commit);
+  }
+  // A script's own block that an ERROR left open.
+  if (session.transaction_status() != engine::TransactionStatus::kIdle) {
+    PlanStatement rollback;
+    rollback.id = {session_->number, transaction.number, StatementId::kFinish};
+    rollback.sql = "ROLLBACK";
+    Send(session, rollback, false);
+  }
+}
+
+bool Client::Send(engine::Session& session, const PlanStatement& statement,
+                  bool may_commit) {
+  if (statement.sleep_ns > 0) {
+    Pause(session, statement.sleep_ns);
+    return true;
+  }
+  observer_->OnStatementSent(statement);
+  commit_pending_ = may_commit;
+  std::vector<engine::StatementResult> results = Execute(session, statement);
+  commit_pending_ = false;
+  observer_->OnStatementResult(statement, results);
+  for (const engine::StatementResult& result : results) {
+    if (!result.status.ok()) return false;
+  }
+  return true;
+}
+
+env::Status RunSetup(const Plan& plan, ClientObserver* observer,
+                     engine::Session& session) {
+  for (const PlanStatement& statement : plan.setup) {
+    observer->OnStatementSent(statement);
+    std::vector<engine::StatementResult> results = Execute(session, statement);
+    observer->OnStatementResult(statement, results);
+    for (engine::StatementResult& result : results) {
+      if (!result.status.ok()) return std::move(result.status);
+    }
+  }
+  return env::Status();
+}
+
+}  // namespace properties

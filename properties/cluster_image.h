@@ -1,0 +1,87 @@
+// ClusterImage: a data directory at rest, decoded once for all judges.
+//
+// Files are read when first asked for; heap files are decoded tuple by tuple.
+// What cannot be decoded is kept as a list of findings and skipped.
+#ifndef MUSTH_PROPERTIES_CLUSTER_IMAGE_H_
+#define MUSTH_PROPERTIES_CLUSTER_IMAGE_H_
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "properties/decoders/clog_decoder.h"
+#include "properties/decoders/cluster_view.h"
+#include "properties/decoders/control_file_decoder.h"
+#include "properties/decoders/tuple_decoder.h"
+#include "properties/decoders/wal_decoder.h"
+#include "sim/disk.h"
+
+namespace properties {
+
+// A frozen disk as a ClusterView. The disk outlives the view and does not
+// change meanwhile.
+class DiskView : public ClusterView {
+ public:
+  explicit DiskView(const sim::Disk& disk) : disk_(disk) {}
+  const std::string* Read(std::string_view path) const override;
+  std::vector<std::string> List(std::string_view dir) const override {
+    return disk_.PeekList(dir);
+  }
+
+ private:
+  const sim::Disk& disk_;
+  // Null: there is no such file.
+  mutable std::map<std::string, std::unique_ptr<std::string>, std::less<>>
+      files_;
+};
+
+struct HeapTupleRef {
+  uint64_t tid = 0;  // block << 16 | offset
+  TupleHeader header;
+  std::string_view body;  // from t_infomask2 on
+};
+
+struct Finding {
+  std::string subject;  // "page base/5/16384:3"
+  std::string message;
+};
+
+struct HeapFile {
+  bool exists = false;
+  uint32_t blocks = 0;
+  std::vector<HeapTupleRef> tuples;  // by tid
+  std::vector<Finding> findings;     // damage
+  uint64_t newest_lsn = 0;
+  std::string newest_page;  // the page that carries it
+};
+
+// "base/5/16384"
+std::string HeapPath(uint32_t filenode);
+
+class ClusterImage {
+ public:
+  // The view outlives the image. With checksums every page that is not new
+  // must carry the right one.
+  ClusterImage(const ClusterView* files, bool checksums);
+
+  const ClusterView& files() const { return *files_; }
+  const ClogDecoder& clog() const { return clog_; }
+  const env::Result<ControlFile>& control() const { return control_; }
+  // Requires: control().ok().
+  WalLayout wal_layout() const;
+  const HeapFile& Heap(uint32_t filenode) const;
+
+ private:
+  const ClusterView* files_;
+  bool checksums_;
+  ClogDecoder clog_;
+  env::Result<ControlFile> control_;
+  mutable std::map<uint32_t, HeapFile> heaps_;
+};
+
+}  // namespace properties
+
+#endif  // MUSTH_PROPERTIES_CLUSTER_IMAGE_H_

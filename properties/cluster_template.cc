@@ -1,0 +1,65 @@
+#include "properties/cluster_template.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "engine/common/sites.h"
+#include "engine/node/node.h"
+#include "sim/world.h"
+
+namespace properties {
+namespace {
+
+// Settings that shape the bytes of a fresh cluster, and the disk's own.
+std::string KeyOf(const engine::Config& config, const sim::DiskOptions& disk) {
+  return fmt::format("{} {} {} {} {} {} {} {} {}", config.data_checksums,
+                     config.wal_segment_size, config.full_page_writes,
+                     disk.sector_bytes, static_cast<int>(disk.meta),
+                     static_cast<int>(disk.fill), static_cast<int>(disk.mix),
+                     disk.atomic8k, config.max_connections);
+}
+
+env::Result<std::unique_ptr<sim::Disk>> Build(const engine::Config& config,
+                                              const sim::DiskOptions& options,
+                                              sim::StackPool* stacks) {
+  auto disk = std::make_unique<sim::Disk>(options);
+  sim::Choices choices(0);
+  sim::WorldOptions world_options;
+  world_options.choices = &choices;
+  world_options.strategy.kind = sim::StrategyKind::kRoundRobin;
+  world_options.stacks = stacks;
+  sim::World world(world_options);
+  env::HostId host = world.AddHost(engine::EngineSites(), {});
+  disk->Attach(&world.device_host(host), nullptr);
+  world.AttachFiles(host, disk.get());
+  env::Status status(env::Code::kInterrupted, "initdb did not finish");
+  engine::Node node(&world.env(host), config);
+  world.SpawnRoot(host, "initdb", [&] { status = node.InitDb(); });
+  sim::World::StopReason reason = world.Run();
+  if (reason != sim::World::StopReason::kIdle) {
+    std::string why = sim::StopReasonName(reason);
+    if (world.check_failure() != nullptr) {
+      why += ": " + world.check_failure()->condition;
+    }
+    status = env::Status(env::Code::kInterrupted, "initdb: " + why);
+  }
+  if (!status.ok()) return status;
+  disk->Attach(nullptr, nullptr);
+  // The visible state, all of it durable: nothing of the template's own
+  // history may reappear in a run's crash images.
+  return disk->ImageCopy();
+}
+
+}  // namespace
+
+env::Result<std::unique_ptr<sim::Disk>> ClusterTemplates::Fresh(
+    const engine::Config& config, const sim::DiskOptions& options) {
+  std::unique_ptr<sim::Disk>& slot = templates_[KeyOf(config, options)];
+  if (slot == nullptr) {
+    ASSIGN_OR_RETURN(slot, Build(config, options, stacks_));
+  }
+  return slot->Clone();
+}
+
+}  // namespace properties

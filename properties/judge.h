@@ -1,0 +1,94 @@
+// Judge: all oracles of one node, fed from one place.
+//
+//   events ──► Model ──► AckOracle, WalBeforeDataOracle, WalOracle, Liveness
+//   frozen disk ──► ClusterImage ──► StructureOracle, ContentOracle, Tpcb
+//   result rows ──► ContentOracle::CompareScan
+//
+// All oracles record their verdicts in the same run; none stops another. A run
+// that breaks many promises keeps the first kMaxVerdicts.
+#ifndef MUSTH_PROPERTIES_JUDGE_H_
+#define MUSTH_PROPERTIES_JUDGE_H_
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "engine/sql/session.h"
+#include "properties/ack_oracle.h"
+#include "properties/content_oracle.h"
+#include "properties/liveness_oracle.h"
+#include "properties/model.h"
+#include "properties/oracle.h"
+#include "properties/structure_oracle.h"
+#include "properties/tpcb_oracle.h"
+#include "properties/wal_before_data_oracle.h"
+#include "properties/wal_oracle.h"
+
+namespace properties {
+
+struct JudgeOptions {
+  bool data_checksums = true;
+  // Balances of pgbench's tables are an invariant of the workload.
+  bool tpcb = false;
+  bool only_tpcb = false;  // no simple-update among the scripts
+  // How long sessions may go on after the faults stopped.
+  env::TimeNs liveness_bound_ns = 600 * env::kSecond;
+  // The node's disk and host, for WalOracle's copy; may be null.
+  const sim::Disk* disk = nullptr;
+  sim::DeviceHost* host = nullptr;
+};
+
+class Judge : public Oracle {
+ public:
+  explicit Judge(const JudgeOptions& options);
+
+  // Takes the rows of a cleanly shut down cluster as given. Requires: before
+  // the first event; the disk holds nothing undetermined.
+  void LoadTemplate(const sim::Disk& disk);
+  void LoadTemplate(const ClusterView& files);
+
+  std::string_view name() const override { return "judge"; }
+  void OnEvent(const env::Event& event) override;
+  void OnCrash(sim::CrashKind kind) override;
+  void OnRecovered(const sim::Disk& disk) override;
+  void OnShutdown(const sim::Disk& disk) override;
+  // As above for files that are not on a simulated disk.
+  void OnRecovered(const ClusterView& files);
+  void OnShutdown(const ClusterView& files);
+
+  // A client's statement, told on the task that executes it (a task of its
+  // own would be env::Current().task).
+  void OnStatementSent(env::TaskId task, const PlanStatement& statement);
+  void OnStatementResult(env::TaskId task, const PlanStatement& statement,
+                         const std::vector<engine::StatementResult>& results);
+  // The rows of SELECT *. Requires: no transaction runs.
+  void CompareScan(std::string_view relname,
+                   const engine::StatementResult& result);
+
+  LivenessOracle& liveness() { return liveness_; }
+  const Model& model() const { return model_; }
+  // Verdicts so far; moves them out.
+  std::vector<Verdict> TakeVerdicts();
+
+ private:
+  void CheckRest(const ClusterView& files, bool shut_down);
+  void TakeConflicts();
+
+  static constexpr size_t kMaxVerdicts = 50;
+
+  const JudgeOptions options_;
+  VerdictSink sink_;
+  Model model_;
+  AckOracle ack_;
+  WalBeforeDataOracle wal_before_data_;
+  WalOracle wal_;
+  ContentOracle content_;
+  StructureOracle structure_;
+  TpcbOracle tpcb_;
+  LivenessOracle liveness_;
+  uint64_t last_seq_ = 0;
+};
+
+}  // namespace properties
+
+#endif  // MUSTH_PROPERTIES_JUDGE_H_

@@ -1,0 +1,364 @@
+#include "properties/judge.h"
+
+#include <gtest/gtest.h>
+
+#include "properties/fake_node.h"
+
+namespace properties {
+namespace {
+
+using env::EventKind;
+
+class JudgeTest : public ::testing::Test {
+ protected:
+  // The only verdict, as "TAG oracle: message", or all of them.
+  std::string Verdicts() {
+    std::string out;
+    for (const Verdict& v : judge_.TakeVerdicts()) {
+      if (!out.empty()) out += "\n";
+      out += v.promise + " " + v.oracle + ": " + v.subject + ": " + v.message;
+    }
+    return out;
+  }
+  // True if a verdict begins with "TAG oracle" and contains text.
+  ::testing::AssertionResult Says(const std::string& start,
+                                  const std::string& text) {
+    std::string all = Verdicts();
+    size_t at = 0;
+    while (at < all.size()) {
+      size_t end = all.find('\n', at);
+      if (end == std::string::npos) end = all.size();
+      std::string line = all.substr(at, end - at);
+      if (line.rfind(start, 0) == 0 && line.find(text) != std::string::npos) {
+        return ::testing::AssertionSuccess();
+      }
+      at = end + 1;
+    }
+    return ::testing::AssertionFailure() << "verdicts:\n" << all;
+  }
+  void Recovered() { judge_.OnRecovered(node_.files()); }
+
+  // Two committed transactions, the second updating the first's row, one
+  // aborted; a crash that keeps everything.
+  void SomeHistory() {
+    uint32_t first = node_.Begin();
+    row1_ = node_.Insert(first, 1, 10);
+    row2_ = node_.Insert(first, 2, 20);
+    node_.Commit(first);
+    uint32_t second = node_.Begin();
+    row3_ = node_.Update(second, row1_, 1, 11);
+    node_.Commit(second);
+    uint32_t third = node_.Begin();
+    row4_ = node_.Insert(third, 3, 30);
+    node_.Delete(third, row2_);
+    node_.Abort(third);
+    node_.CrashAndRecover(node_.wal_end());
+  }
+
+  Judge judge_{JudgeOptions()};
+  FakeNode node_{&judge_};
+  uint64_t row1_ = 0;
+  uint64_t row2_ = 0;
+  uint64_t row3_ = 0;
+  uint64_t row4_ = 0;
+};
+
+TEST_F(JudgeTest, ACorrectHistoryBreaksNothing) {
+  SomeHistory();
+  Recovered();
+  EXPECT_EQ(Verdicts(), "");
+  // Another epoch, in which an asynchronous commit is cut off.
+  uint32_t kept = node_.Begin();
+  node_.Delete(kept, row2_);
+  node_.Commit(kept);
+  uint64_t cut = node_.wal_end();
+  uint32_t lost = node_.Begin();
+  node_.CommitRecord(lost, /*sync=*/false);
+  node_.Visible(lost);
+  node_.Ack(lost);
+  node_.CrashAndRecover(cut);
+  Recovered();
+  EXPECT_EQ(Verdicts(), "");
+  EXPECT_EQ(judge_.model().stats().acked_commits, 4u);
+  node_.ShutDown();
+  judge_.OnShutdown(node_.files());
+  EXPECT_EQ(Verdicts(), "");
+}
+
+TEST_F(JudgeTest, AckBeforeFlushIsSeenAtOnce) {
+  uint32_t xid = node_.Begin();
+  node_.Insert(xid, 1, 1);
+  node_.CommitRecord(xid);
+  node_.Visible(xid);
+  EXPECT_TRUE(Says("DUR ack", "became visible to others when WAL was flushed"));
+  node_.Ack(xid);
+  EXPECT_TRUE(Says("DUR ack", "was acknowledged when WAL was flushed"));
+}
+
+TEST_F(JudgeTest, AckedCommitAboveTheCutIsLost) {
+  uint64_t cut = node_.wal_end();
+  uint32_t xid = node_.Begin();
+  node_.Insert(xid, 1, 1);
+  node_.Commit(xid);
+  node_.tuples().begin()->second.xmin = xid;
+  node_.CrashAndRecover(cut);
+  EXPECT_TRUE(Says("DUR ack", "lost: its client was told of the commit"));
+}
+
+TEST_F(JudgeTest, ObservedCommitAboveTheCutIsLost) {
+  uint64_t cut = node_.wal_end();
+  uint32_t xid = node_.Begin();
+  uint64_t tid = node_.Insert(xid, 1, 1);
+  uint64_t end = node_.CommitRecord(xid);
+  node_.Flush(end);
+  node_.Visible(xid);
+  node_.Emit(EventKind::kTupleRead, {FakeNode::kRel, tid, xid, 0}, {}, 2);
+  node_.CrashAndRecover(cut);
+  EXPECT_TRUE(Says("DUR ack", "task 2 had read its row"));
+}
+
+TEST_F(JudgeTest, InDoubtCommitMayGoEitherWayButWhole) {
+  uint32_t xid = node_.Begin();
+  node_.Insert(xid, 1, 1);
+  node_.CommitRecord(xid);
+  node_.CrashAndRecover(node_.wal_end());
+  Recovered();
+  EXPECT_EQ(Verdicts(), "");
+  EXPECT_EQ(judge_.model().stats().in_doubt, 1u);
+}
+
+TEST_F(JudgeTest, DirtyReadIsSeen) {
+  uint32_t xid = node_.Begin(1);
+  uint64_t tid = node_.Insert(xid, 1, 1);
+  node_.Emit(EventKind::kTupleRead, {FakeNode::kRel, tid, xid, 0}, {}, 1);
+  EXPECT_EQ(Verdicts(), "");
+  node_.Emit(EventKind::kTupleRead, {FakeNode::kRel, tid, xid, 0}, {}, 2);
+  EXPECT_TRUE(Says("VIS ack", "its inserter is still running"));
+}
+
+TEST_F(JudgeTest, LostUpdateIsAConflict) {
+  SomeHistory();
+  Recovered();
+  EXPECT_EQ(Verdicts(), "");
+  uint32_t a = node_.Begin();
+  uint32_t b = node_.Begin(2);
+  node_.Update(a, row3_, 1, 12);
+  node_.Update(b, row3_, 1, 13);
+  node_.Commit(a);
+  node_.Commit(b);
+  node_.CrashAndRecover(node_.wal_end());
+  Recovered();
+  EXPECT_TRUE(Says("VIS content", "had already removed"));
+}
+
+TEST_F(JudgeTest, CommitLogThatForgotATransaction) {
+  SomeHistory();
+  node_.committed().erase(701);
+  node_.WriteFiles(FakeNode::kInProduction);
+  Recovered();
+  std::string all = Verdicts();
+  EXPECT_NE(all.find("the commit log says in progress"), std::string::npos);
+  EXPECT_NE(all.find("(1, 11) of transaction 701 (task 1) is missing"),
+            std::string::npos)
+      << all;
+  EXPECT_NE(all.find("(1, 10) of transaction 700 (task 1) is visible although"),
+            std::string::npos)
+      << all;
+}
+
+TEST_F(JudgeTest, RowsOfAnAbortedTransactionMayNotShow) {
+  SomeHistory();
+  node_.committed().insert(702);
+  node_.WriteFiles(FakeNode::kInProduction);
+  Recovered();
+  std::string all = Verdicts();
+  EXPECT_NE(all.find("ATOM content: transaction 702"), std::string::npos);
+  EXPECT_NE(all.find("(3, 30) of transaction 702 (task 1), which did not "
+                     "commit, is visible"),
+            std::string::npos)
+      << all;
+}
+
+TEST_F(JudgeTest, HalfATransactionIsNotAtomicAllOfItIsLost) {
+  uint32_t xid = node_.Begin();
+  uint64_t one = node_.Insert(xid, 1, 10);
+  uint64_t two = node_.Insert(xid, 2, 20);
+  node_.Commit(xid);
+  node_.CrashAndRecover(node_.wal_end());
+  node_.tuples()[one].xmin = 600;  // of nobody who committed
+  node_.WriteFiles(FakeNode::kInProduction);
+  Recovered();
+  EXPECT_TRUE(Says("ATOM content", "(1, 10) of transaction 700"));
+  node_.tuples()[two].xmin = 600;
+  node_.WriteFiles(FakeNode::kInProduction);
+  Recovered();
+  EXPECT_TRUE(Says("DUR content", "(1, 10) of transaction 700"));
+}
+
+TEST_F(JudgeTest, ColumnsThatChanged) {
+  SomeHistory();
+  node_.tuples()[row3_].body = Int4Body({1, 99});
+  node_.WriteFiles(FakeNode::kInProduction);
+  Recovered();
+  EXPECT_TRUE(Says("REC content",
+                   "transaction 701 (task 1) wrote (1, 11), found "
+                   "(1, 99)"));
+}
+
+TEST_F(JudgeTest, TornPageFailsItsChecksum) {
+  SomeHistory();
+  std::string& page = node_.files().At(HeapPath(FakeNode::kRel));
+  page[kPageBytes - 1] = static_cast<char>(page[kPageBytes - 1] ^ 1);
+  Recovered();
+  EXPECT_TRUE(Says("REC structure: page base/5/16384:0", "checksum"));
+}
+
+TEST_F(JudgeTest, HintBitThatTheCommitLogDenies) {
+  SomeHistory();
+  node_.tuples()[row4_].infomask = kHeapXminCommitted;
+  node_.WriteFiles(FakeNode::kInProduction);
+  Recovered();
+  EXPECT_TRUE(Says("VIS structure", "a hint says that xmin 702 committed"));
+}
+
+TEST_F(JudgeTest, PageThatIsAheadOfTheLog) {
+  SomeHistory();
+  node_.set_page_lsn(node_.wal_end() + 8);
+  node_.WriteFiles(FakeNode::kInProduction);
+  Recovered();
+  EXPECT_TRUE(Says("WAL structure: page base/5/16384:0", "has LSN"));
+}
+
+TEST_F(JudgeTest, LogThatLostARecordAfterRecovery) {
+  SomeHistory();
+  std::string& segment = node_.files().At(node_.wal_path());
+  segment[60] = static_cast<char>(segment[60] ^ 1);
+  Recovered();
+  EXPECT_TRUE(Says("WAL wal: log after recovery", "the log on disk ends at"));
+}
+
+TEST_F(JudgeTest, ControlFileInTheWrongStateOrNamingNoCheckpoint) {
+  SomeHistory();
+  node_.WriteFiles(FakeNode::kShutDown);
+  Recovered();
+  EXPECT_TRUE(Says("REC structure: global/pg_control",
+                   "cluster is shut down, expected in production"));
+  std::string& control = node_.files().At(kControlFilePath);
+  control[0] = static_cast<char>(control[0] ^ 1);
+  Recovered();
+  EXPECT_TRUE(Says("REC structure: global/pg_control", "CRC"));
+}
+
+TEST_F(JudgeTest, RecordsBehindTheShutdownCheckpoint) {
+  SomeHistory();
+  uint32_t xid = node_.Begin();
+  node_.ShutDown();
+  node_.Abort(xid);
+  judge_.OnShutdown(node_.files());
+  EXPECT_TRUE(Says("CKPT structure: log after shutdown", "follows"));
+}
+
+TEST_F(JudgeTest, PageWrittenBeforeItsWal) {
+  uint64_t flushed = node_.wal_end();
+  node_.Emit(EventKind::kPageWrite,
+             {uint64_t{FakeNode::kRel} << 32 | 3, 0, flushed, flushed});
+  EXPECT_EQ(Verdicts(), "");
+  node_.Emit(EventKind::kPageWrite,
+             {uint64_t{FakeNode::kRel} << 32 | 3, 0, flushed + 8, flushed + 8});
+  EXPECT_TRUE(Says("WAL wal_before_data: page base/5/16384:3", "written with"));
+}
+
+TEST_F(JudgeTest, PositionsThatGoBack) {
+  node_.Emit(EventKind::kCheckpoint, {1, 5000, 0});
+  node_.Emit(EventKind::kCheckpoint, {5, 5000, 6000});
+  node_.Emit(EventKind::kCheckpoint, {1, 4000, 0});
+  EXPECT_TRUE(Says("CKPT wal_before_data: redo pointer", "went back"));
+  node_.Emit(EventKind::kRecoveryStart, {100, 200});
+  EXPECT_TRUE(Says("CKPT wal_before_data: recovery", "durably pointed at"));
+}
+
+TEST_F(JudgeTest, ScanMustReturnTheCommittedRows) {
+  SomeHistory();
+  engine::StatementResult result;
+  result.rows = {{"1", "11"}, {"2", "20"}};
+  judge_.CompareScan("t", result);
+  EXPECT_EQ(Verdicts(), "");
+  result.rows = {{"1", "10"}, {"2", "20"}};
+  judge_.CompareScan("t", result);
+  std::string all = Verdicts();
+  EXPECT_NE(all.find("does not return the committed row (1, 11)"),
+            std::string::npos);
+  EXPECT_NE(all.find("returns (1, 10), which no committed row is"),
+            std::string::npos);
+}
+
+TEST_F(JudgeTest, ScanCountsCommitsWithoutACrash) {
+  uint32_t xid = node_.Begin();
+  node_.Insert(xid, 5, 50);
+  node_.Commit(xid);
+  engine::StatementResult result;
+  result.rows = {{"5", "50"}};
+  judge_.CompareScan("t", result);
+  EXPECT_EQ(Verdicts(), "");
+}
+
+TEST_F(JudgeTest, StatementCountsMustMatchItsChanges) {
+  PlanStatement statement;
+  statement.id = {2, 4, 1};
+  judge_.OnStatementSent(1, statement);
+  uint32_t xid = node_.Begin();
+  node_.Insert(xid, 1, 1);
+  node_.Insert(xid, 2, 2);
+  std::vector<engine::StatementResult> results(1);
+  results[0].command_tag = "INSERT 0 2";
+  results[0].rows_affected = 2;
+  judge_.OnStatementResult(1, statement, results);
+  EXPECT_EQ(Verdicts(), "");
+  EXPECT_EQ(judge_.model().Describe(xid), "transaction 700 (s2.t4)");
+  results[0].rows_affected = 1;
+  judge_.OnStatementResult(1, statement, results);
+  EXPECT_TRUE(Says("STMT ack: statement s2.t4.q1",
+                   "changed 1 rows and "
+                   "changed 2"));
+}
+
+TEST_F(JudgeTest, TheSmallestCutOfSeveralRecoveriesCounts) {
+  uint32_t first = node_.Begin();
+  node_.Insert(first, 1, 1);
+  uint64_t cut = node_.CommitRecord(first);
+  uint32_t second = node_.Begin();
+  node_.Insert(second, 2, 2);
+  node_.CommitRecord(second);
+  node_.Emit(EventKind::kCrash, {2, 1});
+  node_.Emit(EventKind::kRecoveryStart, {0, 0});
+  node_.Emit(EventKind::kRecoveryEnd, {cut});
+  node_.Emit(EventKind::kCrash, {2, 2});
+  node_.Emit(EventKind::kRecoveryStart, {0, 0});
+  // The end-of-recovery checkpoint took the place of the second commit.
+  node_.Emit(EventKind::kRecoveryEnd, {cut + 120});
+  node_.Emit(EventKind::kReady, {});
+  EXPECT_EQ(judge_.model().FindByXid(first)->fate, TxnFate::kCommitted);
+  EXPECT_EQ(judge_.model().Rows(FakeNode::kRel).size(), 1u);
+}
+
+TEST(LivenessOracle, ReportsWhoIsLeftAndRefusalsWithoutExcuse) {
+  VerdictSink sink;
+  LivenessOracle oracle(&sink, 5 * env::kSecond);
+  oracle.OnFaultsStopped(env::kSecond);
+  EXPECT_FALSE(oracle.Overdue(6 * env::kSecond));
+  EXPECT_TRUE(oracle.Overdue(6 * env::kSecond + 1));
+  oracle.OnDeadline(7 * env::kSecond, {}, "");
+  EXPECT_TRUE(sink.verdicts().empty());
+  oracle.OnDeadline(7 * env::kSecond, {"s1", "s3"}, "s1 waits for a lock");
+  ASSERT_EQ(sink.verdicts().size(), 1u);
+  EXPECT_EQ(sink.verdicts()[0].subject, "sessions s1, s3");
+  oracle.OnExcuse();
+  oracle.OnRefusedStart("no WAL");
+  EXPECT_EQ(sink.verdicts().size(), 1u);
+  oracle.OnNodeStarts();
+  oracle.OnRefusedStart("no WAL");
+  EXPECT_EQ(sink.verdicts().size(), 2u);
+}
+
+}  // namespace
+}  // namespace properties

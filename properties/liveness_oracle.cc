@@ -1,0 +1,48 @@
+#include "properties/liveness_oracle.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+namespace properties {
+
+void LivenessOracle::Report(const char* promise, std::string subject,
+                            std::string message) {
+  Verdict v;
+  v.promise = promise;
+  v.oracle = "liveness";
+  v.subject = std::move(subject);
+  v.message = std::move(message);
+  v.event_seq = seq_;
+  sink_->Report(std::move(v));
+}
+
+void LivenessOracle::OnEvent(const env::Event& e) {
+  seq_ = e.seq;
+  if (e.kind != env::EventKind::kPanic || excused_) return;
+  Report("REC", fmt::format("task {}", e.task),
+         fmt::format("PANIC without an injected fault that excuses it: {}",
+                     e.bytes));
+}
+
+void LivenessOracle::OnDeadline(env::TimeNs now,
+                                const std::vector<std::string>& unfinished,
+                                const std::string& waits) {
+  if (unfinished.empty()) return;
+  std::string names;
+  for (const std::string& name : unfinished) {
+    if (!names.empty()) names += ", ";
+    names += name;
+  }
+  env::TimeNs waited = stopped_at_ns_ < 0 ? 0 : now - stopped_at_ns_;
+  Report("LIVE", "sessions " + names,
+         fmt::format("not finished {} ms after the faults stopped\n{}",
+                     waited / env::kMillisecond, waits));
+}
+
+void LivenessOracle::OnRefusedStart(const std::string& why) {
+  if (excused_) return;
+  Report("REC", "start-up", fmt::format("the node did not start: {}", why));
+}
+
+}  // namespace properties

@@ -1,0 +1,115 @@
+// Run: one seed from fresh cluster to verdict.
+//
+// A RunSpec is a recipe in memory (replay/recipe.h is its text form). Run()
+// builds the world, lets the plan execute under the drawn faults, recovers
+// after each crash, judges, and repeats until the plan is done and faults have
+// stopped. Equal specs give equal hashes, in any process and on any build.
+#ifndef MUSTH_PROPERTIES_RUN_H_
+#define MUSTH_PROPERTIES_RUN_H_
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "properties/verdict.h"
+#include "sim/choices.h"
+#include "sim/env/status.h"
+
+namespace properties {
+
+// A user's pgbench script and its share.
+struct ScriptSource {
+  std::string name;  // file name or built-in name, for messages
+  std::string text;
+  uint32_t weight = 1;
+};
+
+struct RunSpec {
+  uint64_t seed = 0;
+  sim::Base base = sim::Base::kSeed;
+  std::string mode = "explore";
+  std::string profile = "pg-contract";
+  // Knobs whose drawn value is replaced: ("shared_buffers", "8").
+  std::vector<std::pair<std::string, std::string>> knobs;
+  std::vector<std::string> planted;     // site names
+  std::vector<std::string> plan_edits;  // "drop s1.t3", "drop s1.t3.q2"
+  std::vector<sim::Override> overrides;
+  // Empty: the generated workload.
+  std::vector<ScriptSource> scripts;
+  // SQL executed once before the scripts; empty with scripts: pgbench's
+  // tables.
+  std::string setup_sql;
+};
+
+// What one run did, for the campaign's evidence.
+struct RunStats {
+  uint64_t crashes = 0;
+  uint64_t recoveries = 0;
+  bool crashed_in_recovery = false;
+  uint64_t acked_commits = 0;
+  uint64_t in_doubt = 0;
+  uint64_t steps = 0;
+  int64_t virtual_ns = 0;
+  struct Family {
+    uint64_t enabled_runs = 0;  // 1 if this run had the family switched on
+    uint64_t injected = 0;
+    uint64_t masked = 0;
+    uint64_t detected = 0;
+    uint64_t repaired = 0;
+    uint64_t silent = 0;
+  };
+  std::map<std::string, Family> families;
+  // Crash point (site or device step) -> crash kind -> hits.
+  std::map<std::string, std::map<std::string, uint64_t>> crash_points;
+  // Contract row ("C5") -> count.
+  std::map<std::string, uint64_t> known_gaps;
+};
+
+struct RunOutcome {
+  uint64_t hash = 0;
+  // Empty: every promise was kept. The first is the one to report.
+  std::vector<Verdict> broken;
+  // Musth's own failure (a broken SIM_CHECK, a step limit); empty if none.
+  std::string harness_failure;
+  RunStats stats;
+  std::vector<sim::Override> unmatched_overrides;
+  std::vector<std::string> unmatched_edits;
+  // The last events before the verdict, oldest first, one line each.
+  std::vector<std::string> last_events;
+};
+
+// What runs share: template clusters by knobs, fiber stacks. One per thread.
+class RunContext {
+ public:
+  RunContext();
+  ~RunContext();
+  struct Impl;
+  Impl& impl() { return *impl_; }
+
+ private:
+  std::unique_ptr<Impl> impl_;
+};
+
+struct RunOptions {
+  // Write the event trace here (LZ4-framed); empty: none.
+  std::string trace_path;
+  // Write the data directory as it is after the run (crashed == false) or as
+  // the last crash left it (crashed == true) here; empty: none.
+  std::string export_dir;
+  bool export_crashed = false;
+  // Fill fiber stacks and fresh heap memory with this byte; -1: do not.
+  int poison = -1;
+};
+
+// Runs the spec. Errors: kInvalid for a spec that names unknown profiles,
+// knobs or planted bugs, or whose SQL or script does not parse (with file and
+// line).
+env::Result<RunOutcome> Run(RunContext& context, const RunSpec& spec,
+                            const RunOptions& options);
+
+}  // namespace properties
+
+#endif  // MUSTH_PROPERTIES_RUN_H_

@@ -1,0 +1,431 @@
+#include "properties/run_driver.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "engine/common/sites.h"
+
+namespace properties {
+namespace {
+
+// A run that starts its node so often makes no progress.
+constexpr int kMaxNodeStarts = 64;
+// Events kept for the report.
+constexpr size_t kLastEvents = 40;
+// Scheduling steps without a finished statement after which nobody believes in
+// progress any more.
+constexpr uint64_t kStepsWithoutProgress = 2'000'000;
+
+std::vector<std::string> SplitLines(const std::string& text) {
+  std::vector<std::string> lines;
+  size_t at = 0;
+  while (at < text.size()) {
+    size_t end = text.find('\n', at);
+    if (end == std::string::npos) end = text.size();
+    lines.push_back(text.substr(at, end - at));
+    at = end + 1;
+  }
+  return lines;
+}
+
+}  // namespace
+
+RunDriver::RunDriver(RunParts parts)
+    : parts_(std::move(parts)), world_(parts_.world), tail_(kLastEvents) {
+  host_ = world_.AddHost(engine::EngineSites(), parts_.planted);
+  sim::DeviceHost* device_host = &world_.device_host(host_);
+  disk_faults_ = std::make_unique<faults::DiskFaults>(
+      device_host, parts_.fault_plan, parts_.knobs, &counters_);
+  parts_.disk->Attach(device_host, disk_faults_.get());
+  world_.AttachFiles(host_, parts_.disk.get());
+  crash_faults_ = std::make_unique<faults::CrashFaults>(
+      faults::DrawCrashPlan(*parts_.choices,
+                            sim::Scope().Child("w0").Child("h0"),
+                            parts_.fault_plan),
+      engine::EngineSites(), &counters_);
+  background_disk_ = std::make_unique<faults::BackgroundDisk>(
+      parts_.disk.get(), device_host, parts_.fault_plan, &counters_,
+      crash_faults_.get());
+  world_.set_crash_hooks(background_disk_.get());
+  JudgeOptions judge;
+  judge.data_checksums = parts_.config.data_checksums;
+  judge.tpcb = parts_.tpcb;
+  judge.only_tpcb = parts_.only_tpcb;
+  judge.disk = parts_.disk.get();
+  judge.host = device_host;
+  judge_ = std::make_unique<Judge>(judge);
+  judge_->LoadTemplate(*parts_.disk);
+  for (const PlanSession& session : parts_.plan.sessions) {
+    clients_.push_back(std::make_unique<Client>(&session, this));
+  }
+  world_.Subscribe(&tail_);
+  world_.Subscribe(this);
+  if (parts_.trace != nullptr) world_.Subscribe(parts_.trace);
+}
+
+RunDriver::~RunDriver() { world_.EndAllTasks(); }
+
+RunOutcome RunDriver::Drive() {
+  StartNode();
+  while (!finished_) {
+    sim::World::StopReason reason = world_.Run();
+    switch (reason) {
+      case sim::World::StopReason::kStopped:
+        OnStopped();
+        break;
+      case sim::World::StopReason::kCrashed:
+        Crash(world_.last_crash_kind());
+        break;
+      case sim::World::StopReason::kIdle:
+        Fail("no task is left");
+        finished_ = true;
+        break;
+      case sim::World::StopReason::kStuck:
+        Break("LIVE", "node",
+              "every process waits and nothing will wake it:\n" +
+                  world_.DescribeTasks());
+        finished_ = true;
+        break;
+      case sim::World::StopReason::kStepLimit:
+        Fail(fmt::format("no end after {} scheduling steps", world_.steps()));
+        finished_ = true;
+        break;
+      case sim::World::StopReason::kCheckFailed: {
+        const sim::CheckFailure* check = world_.check_failure();
+        Fail(fmt::format("check failed: {} at {}:{} in {}", check->condition,
+                         check->file, check->line, check->task_name));
+        finished_ = true;
+        break;
+      }
+    }
+  }
+  TakeVerdicts();
+  FillStats();
+  world_.EndAllTasks();
+  return std::move(outcome_);
+}
+
+void RunDriver::StartNode() {
+  if (++node_starts_ > kMaxNodeStarts) {
+    Break("LIVE", "node",
+          fmt::format("the node was started {} times", node_starts_ - 1));
+    finished_ = true;
+    return;
+  }
+  node_ = std::make_unique<engine::Node>(&world_.env(host_), parts_.config);
+  node_->HoldClients(true);
+  inspecting_ = false;
+  clients_added_ = false;
+  last_panic_.clear();
+  judge_->liveness().OnNodeStarts();
+  sync_failures_at_start_ = sync_failures();
+  task_kills_at_start_ = counters_.of(faults::Family::kTaskKill).injected;
+  crash_faults_->SetPhase(stage_ == Stage::kWork ? faults::Phase::kRecovery
+                                                 : faults::Phase::kDone);
+  engine::Node* node = node_.get();
+  env::TaskId postmaster = world_.SpawnRoot(host_, "postmaster", [this, node] {
+    node->Main();
+    Stop(StopCause::kNodeEnded);
+  });
+  crash_faults_->ProtectTask(postmaster);
+}
+
+void RunDriver::Crash(sim::CrashKind kind) {
+  ++outcome_.stats.crashes;
+  if (crash_faults_->last_in_recovery()) {
+    outcome_.stats.crashed_in_recovery = true;
+  }
+  for (const auto& client : clients_) {
+    if (client->CommitPending()) ++outcome_.stats.in_doubt;
+  }
+  judge_->OnCrash(kind);
+  node_.reset();
+  if (kind == sim::CrashKind::kPowerLoss) {
+    parts_.disk->PowerLoss();
+  } else {
+    parts_.disk->ProcessCrash();
+  }
+  if (parts_.keep_crashed) crashed_disk_ = parts_.disk->Clone();
+  recovered_ = true;
+  StartNode();
+}
+
+void RunDriver::Stop(StopCause cause) {
+  stop_cause_ = cause;
+  world_.RequestStop();
+}
+
+void RunDriver::OnStopped() {
+  StopCause cause = std::exchange(stop_cause_, StopCause::kNone);
+  switch (cause) {
+    case StopCause::kInspected:
+      OnInspected();
+      return;
+    case StopCause::kSetupDone:
+      stage_ = Stage::kWork;
+      BeginWork();
+      return;
+    case StopCause::kWorkDone:
+      OnWorkDone();
+      return;
+    case StopCause::kNodeEnded:
+      OnNodeEnded();
+      return;
+    case StopCause::kBroken:
+      finished_ = true;
+      return;
+    case StopCause::kNone:
+      Fail("the world stopped without a cause");
+      finished_ = true;
+      return;
+  }
+}
+
+void RunDriver::OnReady() {
+  crash_faults_->SetPhase(faults::Phase::kDone);
+  node_->HoldClients(true);
+  // After a restart by the node itself the old inspector is connected again.
+  if (inspecting_) return;
+  inspecting_ = true;
+  node_->AddClient(
+      "inspector", [this](engine::Session& session) { Inspect(session); },
+      /*first=*/true);
+}
+
+void RunDriver::Inspect(engine::Session& session) {
+  scans_.clear();
+  std::vector<engine::StatementResult> tables = session.ExecuteText(
+      "SELECT relname FROM pg_class WHERE oid >= 16384 AND relkind = 'r' "
+      "ORDER BY relname");
+  SIM_CHECK(tables.size() == 1);
+  std::vector<std::string> names;
+  for (const auto& row : tables[0].rows) names.push_back(*row[0]);
+  scans_.emplace_back("pg_class", std::move(tables[0]));
+  for (const std::string& name : names) {
+    std::vector<engine::StatementResult> rows =
+        session.ExecuteText("SELECT * FROM " + name);
+    SIM_CHECK(rows.size() == 1);
+    scans_.emplace_back(name, std::move(rows[0]));
+  }
+  Stop(StopCause::kInspected);
+}
+
+void RunDriver::OnInspected() {
+  inspecting_ = false;
+  JudgeInspection();
+  if (!outcome_.broken.empty()) {
+    finished_ = true;
+    return;
+  }
+  switch (stage_) {
+    case Stage::kSetup:
+      node_->AddClient(
+          "setup",
+          [this](engine::Session& session) {
+            env::Status status = RunSetup(parts_.plan, this, session);
+            if (!status.ok()) Fail("set-up: " + status.ToString());
+            Stop(StopCause::kSetupDone);
+          },
+          /*first=*/true);
+      return;
+    case Stage::kWork:
+      BeginWork();
+      return;
+    case Stage::kFinal:
+      stage_ = Stage::kShutdown;
+      node_->RequestShutdown();
+      return;
+    case Stage::kShutdown:
+      // The node restarted during its shutdown (an fsync failed before the
+      // faults stopped and was found only now).
+      node_->RequestShutdown();
+      return;
+  }
+}
+
+void RunDriver::JudgeInspection() {
+  if (recovered_) {
+    ++outcome_.stats.recoveries;
+    recovered_ = false;
+    std::unique_ptr<sim::Disk> frozen = parts_.disk->Clone();
+    frozen->Freeze();
+    judge_->OnRecovered(*frozen);
+  }
+  for (const auto& [table, result] : scans_) {
+    if (!result.status.ok()) {
+      Break("REC", "table " + table,
+            "a quiet node could not read it: " + result.status.ToString());
+    } else if (table != "pg_class") {
+      judge_->CompareScan(table, result);
+    }
+  }
+  scans_.clear();
+  TakeVerdicts();
+}
+
+void RunDriver::TakeVerdicts() {
+  for (Verdict& verdict : judge_->TakeVerdicts()) {
+    outcome_.broken.push_back(std::move(verdict));
+  }
+}
+
+void RunDriver::BeginWork() {
+  if (!outcome_.harness_failure.empty()) {
+    finished_ = true;
+    return;
+  }
+  crash_faults_->SetPhase(faults::Phase::kRunning);
+  if (!clients_added_) {
+    clients_added_ = true;
+    for (const auto& client : clients_) {
+      if (client->done()) continue;
+      Client* c = client.get();
+      node_->AddClient(c->name(), [this, c](engine::Session& session) {
+        c->Run(session);
+        bool all_done = true;
+        for (const auto& other : clients_) all_done &= other->done();
+        if (all_done) Stop(StopCause::kWorkDone);
+      });
+    }
+  }
+  node_->HoldClients(false);
+  bool any_left = false;
+  for (const auto& client : clients_) any_left |= !client->done();
+  if (!any_left) OnWorkDone();
+}
+
+void RunDriver::OnWorkDone() {
+  sim::CrashKind kind = crash_faults_->ForcedCrash();
+  if (kind != sim::CrashKind::kNone) {
+    world_.CrashHost(host_, kind);
+    Crash(kind);
+    return;
+  }
+  stage_ = Stage::kFinal;
+  disk_faults_->Stop();
+  background_disk_->Stop();
+  OnReady();
+}
+
+void RunDriver::OnNodeEnded() {
+  if (stage_ == Stage::kShutdown &&
+      node_->state() == engine::NodeState::kStopped) {
+    std::unique_ptr<sim::Disk> frozen = parts_.disk->Clone();
+    frozen->Freeze();
+    judge_->OnShutdown(*frozen);
+    finished_ = true;
+    return;
+  }
+  bool excused =
+      sync_failures() > sync_failures_at_start_ ||
+      counters_.of(faults::Family::kTaskKill).injected > task_kills_at_start_;
+  if (excused) {
+    // A start-up process that died of an injected fault takes the postmaster
+    // with it; whoever runs the host starts the node again.
+    world_.CrashHost(host_, sim::CrashKind::kProcess);
+    Crash(sim::CrashKind::kProcess);
+    return;
+  }
+  std::string why = node_->failure().ToString();
+  if (!last_panic_.empty()) why = "PANIC: " + last_panic_;
+  judge_->liveness().OnRefusedStart(why);
+  finished_ = true;
+}
+
+void RunDriver::Break(std::string promise, std::string subject,
+                      std::string message) {
+  Verdict verdict;
+  verdict.promise = std::move(promise);
+  verdict.oracle = "driver";
+  verdict.subject = std::move(subject);
+  verdict.message = std::move(message);
+  verdict.event_seq = world_.event_count();
+  outcome_.broken.push_back(std::move(verdict));
+}
+
+void RunDriver::Fail(std::string why) {
+  if (outcome_.harness_failure.empty()) {
+    outcome_.harness_failure = std::move(why);
+  }
+}
+
+void RunDriver::OnEvent(const env::Event& event) {
+  bool excused = sync_failures() > sync_failures_at_start_;
+  if (event.kind == env::EventKind::kPanic && excused) {
+    judge_->liveness().OnExcuse();
+  }
+  judge_->OnEvent(event);
+  switch (event.kind) {
+    case env::EventKind::kReady:
+      OnReady();
+      break;
+    case env::EventKind::kRecoveryStart:
+      // A node that restarts by itself recovers, too.
+      if (stage_ == Stage::kSetup) break;
+      recovered_ = true;
+      if (stage_ == Stage::kWork) {
+        crash_faults_->SetPhase(faults::Phase::kRecovery);
+      }
+      break;
+    case env::EventKind::kPanic:
+      last_panic_ = std::string(event.bytes);
+      if (!excused) Stop(StopCause::kBroken);
+      break;
+    case env::EventKind::kTimer:
+      CheckProgress();
+      break;
+    case env::EventKind::kRecoveryEnd:
+    case env::EventKind::kCommand:
+    case env::EventKind::kAcked:
+      progress_step_ = world_.steps();
+      break;
+    default:
+      break;
+  }
+}
+
+void RunDriver::OnStatementSent(const PlanStatement& statement) {
+  judge_->OnStatementSent(env::Current().task, statement);
+}
+
+void RunDriver::OnStatementResult(
+    const PlanStatement& statement,
+    const std::vector<engine::StatementResult>& results) {
+  judge_->OnStatementResult(env::Current().task, statement, results);
+}
+
+void RunDriver::CheckProgress() {
+  if (world_.steps() - progress_step_ < kStepsWithoutProgress) return;
+  Break("LIVE", "node",
+        fmt::format("no statement ended in {} scheduling steps:\n{}",
+                    kStepsWithoutProgress, world_.DescribeTasks()));
+  Stop(StopCause::kBroken);
+}
+
+void RunDriver::FillStats() {
+  RunStats& stats = outcome_.stats;
+  outcome_.hash = world_.hash();
+  stats.steps = world_.steps();
+  stats.virtual_ns = world_.now();
+  stats.acked_commits = judge_->model().stats().acked_commits;
+  stats.crash_points = crash_faults_->hits();
+  for (int i = 0; i < faults::kFamilyCount; ++i) {
+    auto family = static_cast<faults::Family>(i);
+    const faults::FamilyCount& count = counters_.of(family);
+    RunStats::Family& out = stats.families[faults::FamilyName(family)];
+    out.enabled_runs = count.enabled ? 1 : 0;
+    out.injected = count.injected;
+    // The run survived with every promise kept: what was injected was masked.
+    if (outcome_.broken.empty())
+      out.masked = count.injected;
+    else
+      out.silent = count.injected;
+  }
+  outcome_.unmatched_overrides = parts_.choices->UnmatchedOverrides();
+  if (!outcome_.broken.empty() || !outcome_.harness_failure.empty()) {
+    outcome_.last_events = SplitLines(tail_.Text());
+  }
+}
+
+}  // namespace properties

@@ -1,0 +1,136 @@
+// RunDriver: one run from prepared parts to outcome.
+//
+//        set-up            work                         final
+//   start -> inspect -> set-up SQL -> clients -> ... -> inspect -> shutdown
+//               ^                        |
+//               +------ recovery <- crash+
+//
+// Inspection: clients are held, nothing may crash, a session of the driver's
+// own reads every table; then the oracles see a frozen copy of the disk. It
+// follows every recovery, including the restarts that a node does by itself.
+#ifndef MUSTH_PROPERTIES_RUN_DRIVER_H_
+#define MUSTH_PROPERTIES_RUN_DRIVER_H_
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "engine/node/node.h"
+#include "faults/crash_faults.h"
+#include "faults/disk_faults.h"
+#include "faults/fault_plan.h"
+#include "faults/swarm.h"
+#include "properties/client.h"
+#include "properties/judge.h"
+#include "properties/plan.h"
+#include "properties/run.h"
+#include "sim/disk.h"
+#include "sim/trace.h"
+#include "sim/world.h"
+
+namespace properties {
+
+// What a run is made of; built by Run() from a RunSpec.
+struct RunParts {
+  sim::Choices* choices = nullptr;
+  faults::Knobs knobs;
+  faults::FaultPlan fault_plan;
+  engine::Config config;
+  sim::WorldOptions world;
+  std::vector<uint8_t> planted;
+  std::unique_ptr<sim::Disk> disk;
+  Plan plan;
+  // Balances of pgbench's tables are an invariant of the workload; with
+  // only_tpcb all four sums are equal.
+  bool tpcb = false;
+  bool only_tpcb = false;
+  // Null, or where the event trace goes.
+  sim::EventSubscriber* trace = nullptr;
+  // Keep a copy of what each crash leaves.
+  bool keep_crashed = false;
+};
+
+class RunDriver : public sim::EventSubscriber, public ClientObserver {
+ public:
+  explicit RunDriver(RunParts parts);
+  ~RunDriver() override;
+
+  // Runs to the end. Call once.
+  RunOutcome Drive();
+
+  // The disk after Drive: as the run left it, or a frozen copy of what the
+  // last crash left (null if none happened).
+  const sim::Disk& disk() const { return *parts_.disk; }
+  const sim::Disk* crashed_disk() const { return crashed_disk_.get(); }
+  const sim::DiskStats& disk_stats() const { return parts_.disk->stats(); }
+  uint64_t sync_failures() const {
+    return counters_.of(faults::Family::kSyncFailure).injected;
+  }
+
+  void OnEvent(const env::Event& event) override;
+  void OnStatementSent(const PlanStatement& statement) override;
+  void OnStatementResult(
+      const PlanStatement& statement,
+      const std::vector<engine::StatementResult>& results) override;
+
+ private:
+  enum class Stage : uint8_t { kSetup, kWork, kFinal, kShutdown };
+  enum class StopCause : uint8_t {
+    kNone,
+    kInspected,
+    kSetupDone,
+    kWorkDone,
+    kNodeEnded,
+    kBroken,
+  };
+
+  void StartNode();
+  void Crash(sim::CrashKind kind);
+  void OnStopped();
+  void OnNodeEnded();
+  void OnReady();
+  void OnInspected();
+  void BeginWork();
+  void OnWorkDone();
+  void Inspect(engine::Session& session);
+  void JudgeInspection();
+  void TakeVerdicts();
+  void CheckProgress();
+  void Stop(StopCause cause);
+  void Break(std::string promise, std::string subject, std::string message);
+  void Fail(std::string why);
+  void FillStats();
+
+  RunParts parts_;
+  faults::FaultCounters counters_;
+  sim::World world_;
+  env::HostId host_ = 0;
+  std::unique_ptr<faults::DiskFaults> disk_faults_;
+  std::unique_ptr<faults::CrashFaults> crash_faults_;
+  std::unique_ptr<faults::BackgroundDisk> background_disk_;
+  std::unique_ptr<Judge> judge_;
+  std::unique_ptr<engine::Node> node_;
+  std::vector<std::unique_ptr<Client>> clients_;
+  // What the inspector's scans returned, by table.
+  std::vector<std::pair<std::string, engine::StatementResult>> scans_;
+  std::unique_ptr<sim::Disk> crashed_disk_;
+
+  Stage stage_ = Stage::kSetup;
+  StopCause stop_cause_ = StopCause::kNone;
+  bool inspecting_ = false;  // an inspector is registered with this node
+  bool recovered_ = false;   // the next inspection follows a recovery
+  bool clients_added_ = false;
+  bool finished_ = false;
+  int node_starts_ = 0;
+  uint64_t sync_failures_at_start_ = 0;
+  uint64_t task_kills_at_start_ = 0;
+  std::string last_panic_;
+  uint64_t progress_step_ = 0;  // when a statement or a recovery last ended
+  RunOutcome outcome_;
+  sim::TraceTail tail_;
+};
+
+}  // namespace properties
+
+#endif  // MUSTH_PROPERTIES_RUN_DRIVER_H_

@@ -1,0 +1,288 @@
+#include "replay/campaign.h"
+
+#include <fmt/format.h>
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include <utility>
+
+#include "replay/outcome_codec.h"
+#include "replay/user_files.h"
+
+namespace replay {
+namespace {
+
+// Jobs are indexes of seeds; the second run of one carries this bit.
+constexpr uint64_t kSecondRun = uint64_t{1} << 63;
+// So many are shown in full, in one line, and written as recipes.
+constexpr uint64_t kFullReports = 3;
+constexpr uint64_t kShortReports = 25;
+constexpr uint64_t kRecipes = 1000;
+// A campaign with so many harness failures says nothing about the engine.
+constexpr uint64_t kMaxHarnessFailures = 100;
+
+double CpuSeconds() {
+  double seconds = 0;
+  for (int who : {RUSAGE_SELF, RUSAGE_CHILDREN}) {
+    rusage usage;
+    if (getrusage(who, &usage) != 0) continue;
+    for (const timeval& t : {usage.ru_utime, usage.ru_stime}) {
+      seconds +=
+          static_cast<double>(t.tv_sec) + static_cast<double>(t.tv_usec) / 1e6;
+    }
+  }
+  return seconds;
+}
+
+// Turns SIGINT and SIGTERM into something to poll, for its lifetime. Workers
+// inherit the blocked signals: Ctrl-C reaches them, too, and must not look
+// like a death.
+class InterruptFd {
+ public:
+  InterruptFd() {
+    sigset_t set;
+    sigemptyset(&set);
+    sigaddset(&set, SIGINT);
+    sigaddset(&set, SIGTERM);
+    sigprocmask(SIG_BLOCK, &set, &before_);
+    fd_ = signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC);
+  }
+  ~InterruptFd() {
+    // What has been noticed must not strike when the signals are unblocked.
+    Interrupted();
+    close(fd_);
+    sigprocmask(SIG_SETMASK, &before_, nullptr);
+  }
+  InterruptFd(const InterruptFd&) = delete;
+  InterruptFd& operator=(const InterruptFd&) = delete;
+
+  int fd() const { return fd_; }
+  bool Interrupted() {
+    signalfd_siginfo info;
+    while (read(fd_, &info, sizeof(info)) == sizeof(info)) interrupted_ = true;
+    return interrupted_;
+  }
+
+ private:
+  sigset_t before_;
+  int fd_ = -1;
+  bool interrupted_ = false;
+};
+
+}  // namespace
+
+Campaign::Campaign(const CampaignOptions& options, Runner runner)
+    : options_(options),
+      runner_(std::move(runner)),
+      progress_(options.out, options.tty, SeedCount()) {
+  summary_.build = BuildId();
+  summary_.profile = options_.spec.profile;
+}
+
+uint64_t Campaign::SeedCount() const {
+  uint64_t all = options_.last_seed - options_.first_seed + 1;
+  uint64_t shards = options_.shard_count;
+  return all / shards + (options_.shard_index < all % shards ? 1 : 0);
+}
+
+uint64_t Campaign::SeedOf(uint64_t index) const {
+  if (options_.order == SeedOrder::kBackward) index = SeedCount() - 1 - index;
+  return options_.first_seed + options_.shard_index +
+         index * options_.shard_count;
+}
+
+properties::RunSpec Campaign::SpecOf(uint64_t seed) const {
+  properties::RunSpec spec = options_.spec;
+  spec.seed = seed;
+  return spec;
+}
+
+// In a worker.
+WorkerPool::Answer Campaign::Work(uint64_t job) {
+  properties::RunOptions run_options;
+  run_options.poison = options_.poison;
+  env::Result<properties::RunOutcome> outcome =
+      runner_(SpecOf(SeedOf(job & ~kSecondRun)), run_options);
+  bool distrust = !outcome.ok() || !outcome.value().harness_failure.empty();
+  return {EncodeOutcome(outcome), distrust};
+}
+
+ExitCode Campaign::Run() {
+  InterruptFd interrupt;
+  std::fflush(nullptr);
+  {
+    WorkerPool pool(
+        {options_.workers, options_.seeds_per_worker, options_.timeout_s},
+        [this](uint64_t job) { return Work(job); });
+    for (;;) {
+      SubmitMore(pool);
+      if (pool.pending() == 0 || interrupt.Interrupted()) break;
+      if (!usage_error_.empty()) break;
+      std::optional<WorkerPool::Result> result = pool.Wait(200, interrupt.fd());
+      if (result.has_value()) Take(pool, *result);
+      progress_.Update(summary_);
+    }
+  }
+  return Finish(interrupt.Interrupted());
+}
+
+void Campaign::SubmitMore(WorkerPool& pool) {
+  uint64_t total = SeedCount();
+  while (!stopping_ && submitted_ < total && pool.pending() < pool.appetite()) {
+    pool.Submit(submitted_++, options_.order == SeedOrder::kFresh);
+  }
+}
+
+void Campaign::Take(WorkerPool& pool, const WorkerPool::Result& result) {
+  uint64_t index = result.job & ~kSecondRun;
+  if (index == result.job) {
+    TakeFirst(pool, index, result);
+  } else {
+    TakeSecond(index, result);
+  }
+  if (options_.stop_after > 0 && summary_.findings >= options_.stop_after) {
+    stopping_ = true;
+  }
+  if (summary_.harness_failures >= kMaxHarnessFailures && !stopping_) {
+    progress_.Print(fmt::format("stopping after {} harness failures\n",
+                                summary_.harness_failures));
+    stopping_ = true;
+  }
+}
+
+void Campaign::TakeFirst(WorkerPool& pool, uint64_t index,
+                         const WorkerPool::Result& result) {
+  uint64_t seed = SeedOf(index);
+  if (!result.death.empty()) {
+    ++summary_.seeds;
+    suspects_[index].death = result.death;
+    pool.Submit(kSecondRun | index, true);
+    return;
+  }
+  env::Result<properties::RunOutcome> outcome = DecodeOutcome(result.bytes);
+  if (!outcome.ok()) {
+    if (outcome.status().code() == env::Code::kInvalid) {
+      usage_error_ = outcome.status().message();
+      return;
+    }
+    ++summary_.seeds;
+    ReportHarnessFailure(seed, outcome.status().ToString());
+    return;
+  }
+  summary_.Add(outcome->stats);
+  if (!options_.hashes_file.empty()) hashes_[seed] = outcome->hash;
+  if (!outcome->harness_failure.empty()) {
+    ReportHarnessFailure(seed, outcome->harness_failure);
+  } else if (!outcome->broken.empty()) {
+    suspects_[index].outcome = std::move(outcome).value();
+    pool.Submit(kSecondRun | index, true);
+  }
+}
+
+void Campaign::TakeSecond(uint64_t index, const WorkerPool::Result& result) {
+  uint64_t seed = SeedOf(index);
+  Suspect suspect = std::move(suspects_[index]);
+  suspects_.erase(index);
+  if (!suspect.death.empty()) {
+    ReportHarnessFailure(
+        seed, fmt::format("the worker was {}; alone it {}", suspect.death,
+                          result.death.empty()
+                              ? "runs, so earlier seeds of that worker matter"
+                              : "is as well: " + result.death));
+    return;
+  }
+  if (!result.death.empty()) {
+    ReportHarnessFailure(
+        seed, fmt::format("broke a promise, but died when it was run again: {}",
+                          result.death));
+    return;
+  }
+  env::Result<properties::RunOutcome> again = DecodeOutcome(result.bytes);
+  if (!again.ok() || again->hash != suspect.outcome->hash ||
+      again->broken.empty()) {
+    ReportHarnessFailure(
+        seed,
+        fmt::format("broke {}, but did not do so when it was run again: hash "
+                    "{:016x}, then {}",
+                    suspect.outcome->broken.front().promise,
+                    suspect.outcome->hash,
+                    again.ok() ? fmt::format("{:016x}", again->hash)
+                               : again.status().ToString()));
+    return;
+  }
+  ReportFinding(seed, *again);
+}
+
+void Campaign::ReportFinding(uint64_t seed,
+                             const properties::RunOutcome& outcome) {
+  ++summary_.findings;
+  properties::RunSpec spec = SpecOf(seed);
+  const properties::Verdict& verdict = outcome.broken.front();
+  std::string path =
+      fmt::format("{}/{}-{}.recipe", options_.out_dir, verdict.promise, seed);
+  if (summary_.findings <= kRecipes) {
+    env::Status status =
+        WriteFile(UserPath(path), FormatRecipe(RecipeOfFinding(spec, outcome)));
+    if (!status.ok()) {
+      progress_.Print(
+          fmt::format("cannot write the recipe: {}\n", status.message()));
+    }
+  }
+  if (summary_.findings <= kFullReports) {
+    progress_.Print(
+        fmt::format("FINDING {}replay: {}\n\n", DescribeBroken(spec, outcome),
+                    ReplayCommand(options_.invocation, spec, path)));
+  } else if (summary_.findings <= kShortReports) {
+    progress_.Print(fmt::format("FINDING seed {}: {} broken for {}, see {}\n",
+                                seed, verdict.promise, verdict.subject, path));
+  }
+}
+
+void Campaign::ReportHarnessFailure(uint64_t seed, std::string_view why) {
+  ++summary_.harness_failures;
+  properties::RunSpec spec = SpecOf(seed);
+  Recipe recipe;
+  recipe.build = BuildId();
+  recipe.spec = spec;
+  recipe.comments.push_back(fmt::format(" harness failure: {}", why));
+  std::string path =
+      fmt::format("{}/harness-{}.recipe", options_.out_dir, seed);
+  env::Status status = WriteFile(UserPath(path), FormatRecipe(recipe));
+  progress_.Print(
+      fmt::format("HARNESS FAILURE seed {}: {}\nreplay: {}\n", seed, why,
+                  status.ok() ? ReplayCommand(options_.invocation, spec, path)
+                              : std::string(status.message())));
+}
+
+ExitCode Campaign::Finish(bool interrupted) {
+  progress_.Clear();
+  if (!usage_error_.empty()) {
+    fmt::print(stderr, "musth: {}\n", usage_error_);
+    return kExitUsage;
+  }
+  summary_.wall_s = progress_.elapsed_s();
+  summary_.cpu_s = CpuSeconds();
+  std::string text = summary_.ToText();
+  if (interrupted) {
+    text = fmt::format("interrupted; {} of {} seeds ran\n{}", summary_.seeds,
+                       SeedCount(), text);
+  }
+  progress_.Print(text);
+  if (!options_.hashes_file.empty()) {
+    std::string lines;
+    for (const auto& [seed, hash] : hashes_) {
+      lines += fmt::format("{} {:016x}\n", seed, hash);
+    }
+    env::Status status = WriteFile(UserPath(options_.hashes_file), lines);
+    if (!status.ok()) {
+      fmt::print(stderr, "musth: {}\n", status.message());
+      return kExitUsage;
+    }
+  }
+  if (summary_.findings > 0) return kExitBroken;
+  return summary_.harness_failures > 0 ? kExitHarness : kExitKept;
+}
+
+}  // namespace replay

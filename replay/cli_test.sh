@@ -1,0 +1,61 @@
+#!/bin/bash
+# The command as a person meets it: exit codes and one-line errors.
+set -u
+musth=$1
+dir=$(mktemp -d)
+trap 'rm -rf "$dir"' EXIT
+export BUILD_WORKING_DIRECTORY=$dir
+failures=0
+
+# expect CODE TEXT ARGS...: the exit code, and TEXT somewhere in the output.
+expect() {
+  local code=$1 text=$2
+  shift 2
+  local output
+  output=$("$musth" "$@" 2>&1)
+  local got=$?
+  if [ "$got" != "$code" ] || ! grep -qF -- "$text" <<<"$output"; then
+    echo "FAIL: musth $*: exit $got, expected $code and \"$text\"; output:"
+    echo "$output"
+    failures=$((failures + 1))
+  fi
+}
+
+expect 2 "subcommand"
+expect 2 'unknown subcommand "bogus", expected one of campaign' bogus
+expect 0 "campaign" --help
+expect 2 "--bogus" campaign --bogus
+expect 2 "expected pg-contract, strict or mix" campaign --faults media
+expect 2 "expected N (from 1) or A..B" campaign --seeds 9..1
+expect 2 "no.sql: No such file" campaign --script no.sql
+expect 2 "unknown knob" campaign --knob nothing=1
+expect 2 "no.recipe: No such file" replay no.recipe
+
+echo "not a recipe" >"$dir/foreign.recipe"
+expect 2 'foreign.recipe:1: expected "musth-recipe 1"' replay foreign.recipe
+printf 'musth-recipe 9\n' >"$dir/newer.recipe"
+expect 2 "newer.recipe:1: recipe of format 9, expected format 1" \
+  replay newer.recipe
+printf 'musth-recipe 1\nseed 1\noverride knobs w0 no_such_site 0 = 1\n' \
+  >"$dir/old.recipe"
+expect 125 "knobs w0 no_such_site 0 = 1 matches no draw" replay old.recipe
+
+printf 'SELECT 1;\n\\set x (\n' >"$dir/bad.pgb"
+expect 2 "bad.pgb:2" campaign --seeds 1 --script bad.pgb
+
+expect 0 "every promise was kept" replay 1
+expect 0 "20 seeds of pg-contract" campaign --seeds 20 --hashes a --json b
+expect 0 "20 seeds" campaign --seeds 20 --order backward --hashes c
+expect 0 "20 seeds" campaign --seeds 20 --order fresh --poison FF --hashes d
+cmp "$dir/a" "$dir/c" && cmp "$dir/a" "$dir/d" || failures=$((failures + 1))
+grep -q '"findings": 0' "$dir/b" || failures=$((failures + 1))
+expect 0 "hash" trace 1 --file t1.trace
+expect 0 "" trace 1 --file t2.trace --quiet
+expect 0 "" trace 2 --file t3.trace --quiet
+expect 0 "equal" trace diff t1.trace t2.trace
+expect 3 "first difference at event" trace diff t1.trace t3.trace
+expect 0 "data directory" export 1 image
+[ -f "$dir/image/global/pg_control" ] || failures=$((failures + 1))
+
+[ "$failures" = 0 ] && echo "ok"
+exit $((failures > 0))

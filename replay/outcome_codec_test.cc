@@ -1,0 +1,68 @@
+#include "replay/outcome_codec.h"
+
+#include <gtest/gtest.h>
+#include <rapidcheck.h>
+#include <rapidcheck/gtest.h>
+
+#include <string>
+
+namespace replay {
+namespace {
+
+properties::RunOutcome GenOutcome() {
+  properties::RunOutcome outcome;
+  outcome.hash = *rc::gen::arbitrary<uint64_t>();
+  outcome.harness_failure = *rc::gen::arbitrary<std::string>();
+  for (int i = *rc::gen::inRange(0, 3); i > 0; --i) {
+    outcome.broken.push_back({"DUR", "ack", *rc::gen::arbitrary<std::string>(),
+                              "m", *rc::gen::arbitrary<uint64_t>()});
+  }
+  outcome.stats.crashes = *rc::gen::arbitrary<uint64_t>();
+  outcome.stats.crashed_in_recovery = *rc::gen::arbitrary<bool>();
+  outcome.stats.virtual_ns = *rc::gen::arbitrary<int64_t>();
+  for (int i = *rc::gen::inRange(0, 3); i > 0; --i) {
+    std::string key = *rc::gen::arbitrary<std::string>();
+    outcome.stats.families[key].silent = *rc::gen::arbitrary<uint64_t>();
+    outcome.stats.crash_points[key]["power loss"] = 3;
+    outcome.stats.known_gaps[key] = 1;
+    sim::Override o;
+    o.stream = sim::Stream::kClock;
+    o.scope_path = key;
+    o.value = *rc::gen::arbitrary<uint64_t>();
+    outcome.unmatched_overrides.push_back(o);
+  }
+  outcome.last_events = *rc::gen::container<std::vector<std::string>>(
+      rc::gen::arbitrary<std::string>());
+  return outcome;
+}
+
+RC_GTEST_PROP(OutcomeCodecProperty, OutcomeRoundTrips, ()) {
+  properties::RunOutcome outcome = GenOutcome();
+  std::string bytes = EncodeOutcome(outcome);
+  properties::RunOutcome back = DecodeOutcome(bytes).value();
+  RC_ASSERT(EncodeOutcome(back) == bytes);
+  RC_ASSERT(back.hash == outcome.hash);
+  RC_ASSERT(back.harness_failure == outcome.harness_failure);
+  RC_ASSERT(back.stats.virtual_ns == outcome.stats.virtual_ns);
+  RC_ASSERT(back.last_events == outcome.last_events);
+  RC_ASSERT(back.broken.size() == outcome.broken.size());
+  RC_ASSERT(back.stats.known_gaps == outcome.stats.known_gaps);
+  RC_ASSERT(back.stats.crash_points == outcome.stats.crash_points);
+}
+
+RC_GTEST_PROP(OutcomeCodecProperty, CutBytesAreRefused, ()) {
+  std::string bytes = EncodeOutcome(GenOutcome());
+  bytes.resize(*rc::gen::inRange<size_t>(0, bytes.size()));
+  RC_ASSERT(DecodeOutcome(bytes).status().code() == env::Code::kCorrupted);
+}
+
+TEST(OutcomeCodec, ErrorsTravelWithTheirCode) {
+  env::Result<properties::RunOutcome> back = DecodeOutcome(
+      EncodeOutcome(env::Status(env::Code::kInvalid, "t.sql:3: no")));
+  ASSERT_FALSE(back.ok());
+  EXPECT_EQ(back.status().code(), env::Code::kInvalid);
+  EXPECT_EQ(back.status().message(), "t.sql:3: no");
+}
+
+}  // namespace
+}  // namespace replay

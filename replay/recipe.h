@@ -1,0 +1,68 @@
+// Recipe: a run as a small text file.
+//
+//   musth-recipe 1
+//   # Free comments, kept.
+//   build musth-1 lz4-1.9.4 fmt-9.1.0 boost-1.74 pg_query-15
+//   base seed
+//   seed 4711
+//   mode explore
+//   profile pg-contract
+//   knob shared_buffers 8
+//   planted commit_acked_before_flush
+//   edit drop s1.t3
+//   override schedule w0/h0/i0/b3 switch 17 = 2
+//   setup <<END
+//   CREATE TABLE t (a int4);
+//   END
+//   script 2 transfer.sql <<END
+//   INSERT INTO t VALUES (1);
+//   END
+//   expect-promise DUR
+//   expect-hash 0123456789abcdef
+//
+// A block ends at the line that holds only the word behind its "<<"; a block
+// whose text does not end with a line break is written with "<<-" (the last
+// line break is not part of the text). A seed alone is a recipe, too.
+#ifndef MUSTH_REPLAY_RECIPE_H_
+#define MUSTH_REPLAY_RECIPE_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "properties/run.h"
+#include "sim/env/status.h"
+
+namespace replay {
+
+inline constexpr int kRecipeFormat = 1;
+
+// What a run depends on besides its recipe: Musth's own version and those of
+// the libraries that take part, but no compiler and no flags.
+std::string BuildId();
+
+struct Recipe {
+  // Lines after '#', in the order of the file.
+  std::vector<std::string> comments;
+  // Of the build that wrote the recipe; empty: none is named.
+  std::string build;
+  properties::RunSpec spec;
+  // What the run is to yield, if the recipe says so.
+  std::optional<uint64_t> expect_hash;
+  std::string expect_promise;
+};
+
+std::string FormatRecipe(const Recipe& recipe);
+
+// file is for messages. Errors: kInvalid, "file:line: " and what was expected.
+env::Result<Recipe> ParseRecipe(std::string_view text, std::string_view file);
+
+// Of a seed ("4711") or of a recipe file. Errors: as ParseRecipe; kNotFound,
+// kIo if the file cannot be read.
+env::Result<Recipe> LoadRecipe(const std::string& seed_or_file);
+
+}  // namespace replay
+
+#endif  // MUSTH_REPLAY_RECIPE_H_

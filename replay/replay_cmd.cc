@@ -1,0 +1,122 @@
+#include "replay/replay_cmd.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "replay/user_files.h"
+
+namespace replay {
+namespace {
+
+using properties::RunOutcome;
+
+// What is wrong with the hash; empty if nothing.
+std::string HashProblem(const Recipe& recipe, const RunOutcome& first,
+                        const RunOutcome& second) {
+  if (first.hash != second.hash) {
+    return fmt::format("two runs differ: hash {:016x}, then {:016x}",
+                       first.hash, second.hash);
+  }
+  if (recipe.expect_hash.has_value() && *recipe.expect_hash != first.hash) {
+    return fmt::format("the recipe expects hash {:016x}, the run has {:016x}",
+                       *recipe.expect_hash, first.hash);
+  }
+  return "";
+}
+
+bool OtherBuild(const Recipe& recipe) {
+  return !recipe.build.empty() && recipe.build != BuildId();
+}
+
+// The verdict on a run whose hash is in order.
+ExitCode Conclude(const ReplayOptions& options, const RunOutcome& outcome) {
+  const Recipe& recipe = options.recipe;
+  if (outcome.broken.empty()) {
+    fmt::print(options.out,
+               "seed {}: every promise was kept\nhash {:016x}, {} crashes, {} "
+               "recoveries, {} commits acknowledged\n",
+               recipe.spec.seed, outcome.hash, outcome.stats.crashes,
+               outcome.stats.recoveries, outcome.stats.acked_commits);
+    for (const auto& [row, count] : outcome.stats.known_gaps) {
+      fmt::print(options.out, "known PostgreSQL gap {}\n", row);
+    }
+    if (!recipe.expect_promise.empty()) {
+      fmt::print(options.out, "the recipe expects {} to be broken\n",
+                 recipe.expect_promise);
+    }
+    return kExitKept;
+  }
+  fmt::print(options.out, "{}", DescribeBroken(recipe.spec, outcome));
+  std::string path = options.target;
+  if (path.find_first_not_of("0123456789") == std::string::npos) {
+    path = fmt::format("{}/{}-{}.recipe", options.out_dir,
+                       outcome.broken.front().promise, recipe.spec.seed);
+    env::Status status = WriteFile(
+        UserPath(path), FormatRecipe(RecipeOfFinding(recipe.spec, outcome)));
+    if (!status.ok()) {
+      fmt::print(stderr, "musth: {}\n", status.message());
+      return kExitUsage;
+    }
+  }
+  fmt::print(options.out, "replay: {}\n",
+             ReplayCommand(options.invocation, recipe.spec, path));
+  return kExitBroken;
+}
+
+}  // namespace
+
+std::string DescribeUnmatched(const RunOutcome& outcome) {
+  std::string text;
+  for (const sim::Override& o : outcome.unmatched_overrides) {
+    text += fmt::format("  override {} matches no draw\n", o.ToString());
+  }
+  for (const std::string& edit : outcome.unmatched_edits) {
+    text += fmt::format("  edit {} matches nothing\n", edit);
+  }
+  return text;
+}
+
+ExitCode RunReplay(const ReplayOptions& options, const Runner& runner) {
+  const Recipe& recipe = options.recipe;
+  properties::RunOptions run_options;
+  run_options.poison = options.poison;
+  env::Result<RunOutcome> first = runner(recipe.spec, run_options);
+  if (!first.ok()) {
+    fmt::print(stderr, "musth: {}\n", first.status().message());
+    return first.status().code() == env::Code::kInvalid ? kExitUsage
+                                                        : kExitHarness;
+  }
+  std::string unmatched = DescribeUnmatched(*first);
+  if (!unmatched.empty()) {
+    fmt::print(options.out, "{}: the recipe no longer fits{}\n{}",
+               options.target,
+               OtherBuild(recipe) ? "; it was written by " + recipe.build : "",
+               unmatched);
+    return kExitNoFit;
+  }
+  if (!first->harness_failure.empty()) {
+    fmt::print(options.out, "HARNESS FAILURE seed {}: {}\n", recipe.spec.seed,
+               first->harness_failure);
+    for (const std::string& event : first->last_events) {
+      fmt::print(options.out, "  {}\n", event);
+    }
+    return kExitHarness;
+  }
+  env::Result<RunOutcome> second = runner(recipe.spec, run_options);
+  if (!second.ok()) {
+    fmt::print(options.out, "the second run failed: {}\n",
+               second.status().ToString());
+    return kExitHarness;
+  }
+  std::string problem = HashProblem(recipe, *first, *second);
+  bool other_build = OtherBuild(recipe) && first->hash == second->hash;
+  if (!problem.empty() && !(options.any_hash && first->hash == second->hash)) {
+    fmt::print(options.out, "{}: {}{}\n", options.target, problem,
+               other_build ? "; it was written by " + recipe.build : "");
+    return other_build ? kExitNoFit : kExitHarness;
+  }
+  return Conclude(options, *first);
+}
+
+}  // namespace replay

@@ -1,0 +1,110 @@
+#include "replay/summary.h"
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+namespace replay {
+
+void Summary::Add(const properties::RunStats& stats) {
+  ++seeds;
+  virtual_ns += stats.virtual_ns;
+  steps += stats.steps;
+  crashes += stats.crashes;
+  recoveries += stats.recoveries;
+  seeds_crashed_in_recovery += stats.crashed_in_recovery ? 1 : 0;
+  acked_commits += stats.acked_commits;
+  in_doubt += stats.in_doubt;
+  for (const auto& [row, count] : stats.known_gaps) known_gaps[row] += count;
+  for (const auto& [name, family] : stats.families) {
+    properties::RunStats::Family& sum = families[name];
+    sum.enabled_runs += family.enabled_runs;
+    sum.injected += family.injected;
+    sum.masked += family.masked;
+    sum.detected += family.detected;
+    sum.repaired += family.repaired;
+    sum.silent += family.silent;
+  }
+  for (const auto& [point, kinds] : stats.crash_points) {
+    for (const auto& [kind, hits] : kinds) crash_points[point][kind] += hits;
+  }
+}
+
+std::vector<std::string> Summary::NeverInjected() const {
+  std::vector<std::string> names;
+  for (const auto& [name, family] : families) {
+    if (family.enabled_runs > 0 && family.injected == 0) names.push_back(name);
+  }
+  return names;
+}
+
+std::string Summary::ToJson() const {
+  nlohmann::ordered_json json;
+  json["build"] = build;
+  json["profile"] = profile;
+  json["seeds"] = seeds;
+  json["findings"] = findings;
+  json["harness_failures"] = harness_failures;
+  json["cpu_s"] = cpu_s;
+  json["wall_s"] = wall_s;
+  json["virtual_s"] = static_cast<double>(virtual_ns) / 1e9;
+  json["crashes"] = crashes;
+  json["recoveries"] = recoveries;
+  json["seeds_crashed_in_recovery"] = seeds_crashed_in_recovery;
+  json["acked_commits"] = acked_commits;
+  json["in_doubt"] = in_doubt;
+  json["known_gaps"] = nlohmann::ordered_json::object();
+  for (const auto& [row, count] : known_gaps) json["known_gaps"][row] = count;
+  json["faults"] = nlohmann::ordered_json::object();
+  for (const auto& [name, family] : families) {
+    json["faults"][name] = {{"injected", family.injected},
+                            {"masked", family.masked},
+                            {"detected", family.detected},
+                            {"repaired", family.repaired},
+                            {"silent", family.silent}};
+  }
+  json["crash_points"] = nlohmann::ordered_json::object();
+  for (const auto& [point, kinds] : crash_points) {
+    for (const auto& [kind, hits] : kinds) {
+      json["crash_points"][point][kind] = hits;
+    }
+  }
+  // Names of a user's files may be no UTF-8.
+  return json.dump(2, ' ', false,
+                   nlohmann::ordered_json::error_handler_t::replace);
+}
+
+std::string Summary::ToText() const {
+  auto per_seed = [this](uint64_t n) {
+    return seeds == 0 ? 0.0
+                      : static_cast<double>(n) / static_cast<double>(seeds);
+  };
+  std::string text = fmt::format(
+      "{} seeds of {} in {:.1f} s ({:.1f} s CPU, {:.1f} s virtual)\n"
+      "  {} crashes ({:.2f} per seed), {} recoveries, {} seeds crashed in "
+      "recovery ({:.1f} %)\n"
+      "  {} commits acknowledged, {} in doubt\n",
+      seeds, profile, wall_s, cpu_s, static_cast<double>(virtual_ns) / 1e9,
+      crashes, per_seed(crashes), recoveries, seeds_crashed_in_recovery,
+      100 * per_seed(seeds_crashed_in_recovery), acked_commits, in_doubt);
+  if (!families.empty()) {
+    text += fmt::format("  {:<16}{:>10}{:>10}{:>10}{:>10}{:>10}\n", "fault",
+                        "injected", "masked", "detected", "repaired", "silent");
+  }
+  for (const auto& [name, family] : families) {
+    text += fmt::format("  {:<16}{:>10}{:>10}{:>10}{:>10}{:>10}\n", name,
+                        family.injected, family.masked, family.detected,
+                        family.repaired, family.silent);
+  }
+  for (const auto& [row, count] : known_gaps) {
+    text += fmt::format("  known PostgreSQL gap {}: {}\n", row, count);
+  }
+  for (const std::string& name : NeverInjected()) {
+    text += fmt::format("  warning: {} was enabled and never struck\n", name);
+  }
+  text += fmt::format("{} findings, {} harness failures\n", findings,
+                      harness_failures);
+  return text;
+}
+
+}  // namespace replay

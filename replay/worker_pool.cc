@@ -1,0 +1,278 @@
+#include "replay/worker_pool.h"
+
+#include <fmt/format.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <cstring>
+#include <utility>
+
+#include "sim/env/check.h"
+
+namespace replay {
+namespace {
+
+// Jobs that wait in a worker, so that it need not wait for the next one.
+constexpr size_t kPipeline = 4;
+
+struct AnswerHeader {
+  uint64_t job;
+  uint32_t size_bytes;
+  uint32_t last;  // the worker ends after this answer
+};
+
+int64_t NowMs() {
+  return std::chrono::duration_cast<std::chrono::milliseconds>(
+             std::chrono::steady_clock::now().time_since_epoch())
+      .count();
+}
+
+bool SendAll(int socket, const void* data, size_t size) {
+  const char* at = static_cast<const char*>(data);
+  while (size > 0) {
+    ssize_t n = send(socket, at, size, MSG_NOSIGNAL);
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) return false;
+    at += n;
+    size -= static_cast<size_t>(n);
+  }
+  return true;
+}
+
+// False at end of file.
+bool ReceiveAll(int socket, void* data, size_t size) {
+  char* at = static_cast<char*>(data);
+  while (size > 0) {
+    ssize_t n = recv(socket, at, size, 0);
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) return false;
+    at += n;
+    size -= static_cast<size_t>(n);
+  }
+  return true;
+}
+
+std::string DeathOf(int status) {
+  if (WIFSIGNALED(status)) {
+    int signal = WTERMSIG(status);
+    return fmt::format("killed by signal {} ({})", signal, strsignal(signal));
+  }
+  return fmt::format("exited with status {}", WEXITSTATUS(status));
+}
+
+}  // namespace
+
+WorkerPool::WorkerPool(const Options& options, Work work)
+    : options_(options), work_(std::move(work)) {
+  SIM_CHECK(options_.workers > 0 && options_.jobs_per_worker > 0);
+}
+
+WorkerPool::~WorkerPool() {
+  for (const std::unique_ptr<Worker>& worker : workers_) {
+    close(worker->socket);
+    kill(worker->pid, SIGKILL);
+    waitpid(worker->pid, nullptr, 0);
+  }
+}
+
+void WorkerPool::Submit(uint64_t job, bool alone) {
+  queue_.push_back(Job{job, alone});
+}
+
+size_t WorkerPool::pending() const {
+  size_t n = queue_.size() + results_.size();
+  for (const auto& worker : workers_) n += worker->unanswered.size();
+  return n;
+}
+
+size_t WorkerPool::appetite() const {
+  return static_cast<size_t>(options_.workers) * kPipeline * 2;
+}
+
+// Jobs go to the least busy worker that may take one more. A job that wants to
+// be alone waits for a free place, and the queue behind it with it.
+void WorkerPool::Dispatch() {
+  while (!queue_.empty()) {
+    const Job job = queue_.front();
+    bool place_free = workers_.size() < static_cast<size_t>(options_.workers);
+    Worker* best = nullptr;
+    Worker* idle = nullptr;
+    for (const auto& worker : workers_) {
+      if (worker->retiring) continue;
+      size_t busy = worker->unanswered.size();
+      if (busy == 0) idle = worker.get();
+      if (worker->jobs_left == 0 || busy >= kPipeline) continue;
+      if (best == nullptr || busy < best->unanswered.size()) {
+        best = worker.get();
+      }
+    }
+    bool wants_new = job.alone || best == nullptr || !best->unanswered.empty();
+    if (wants_new && place_free) {
+      if (!Spawn(job.alone ? 1 : options_.jobs_per_worker)) return;
+      best = workers_.back().get();
+    } else if (job.alone) {
+      // Its end of file tells an idle worker to make room.
+      if (idle != nullptr) {
+        shutdown(idle->socket, SHUT_WR);
+        idle->retiring = true;
+      }
+      return;
+    }
+    if (best == nullptr) return;
+    queue_.pop_front();
+    Give(*best, job);
+  }
+}
+
+bool WorkerPool::Spawn(uint64_t jobs) {
+  int sockets[2];
+  if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, sockets) != 0) {
+    return false;
+  }
+  int parent = getpid();
+  int pid = fork();
+  if (pid < 0) {
+    close(sockets[0]);
+    close(sockets[1]);
+    return false;
+  }
+  if (pid == 0) {
+    // A worker must not outlive its parent.
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() != parent) _exit(0);
+    close(sockets[0]);
+    for (const auto& other : workers_) close(other->socket);
+    WorkerMain(sockets[1], jobs);
+  }
+  close(sockets[1]);
+  auto worker = std::make_unique<Worker>();
+  worker->pid = pid;
+  worker->socket = sockets[0];
+  worker->jobs_left = jobs;
+  workers_.push_back(std::move(worker));
+  return true;
+}
+
+void WorkerPool::WorkerMain(int socket, uint64_t jobs) {
+  uint64_t job = 0;
+  while (ReceiveAll(socket, &job, sizeof(job))) {
+    Answer answer = work_(job);
+    bool last = answer.recycle || --jobs == 0;
+    AnswerHeader header = {job, static_cast<uint32_t>(answer.bytes.size()),
+                           last ? 1u : 0u};
+    if (!SendAll(socket, &header, sizeof(header)) ||
+        !SendAll(socket, answer.bytes.data(), answer.bytes.size())) {
+      _exit(1);
+    }
+    if (last) break;
+  }
+  // Neither destructors nor atexit handlers: they belong to the parent.
+  _exit(0);
+}
+
+void WorkerPool::Give(Worker& worker, const Job& job) {
+  if (worker.unanswered.empty()) worker.heard_ms = NowMs();
+  worker.unanswered.push_back(job);
+  --worker.jobs_left;
+  // A worker that has just died does not take it; Bury() sorts that out.
+  SendAll(worker.socket, &job.id, sizeof(job.id));
+}
+
+std::optional<WorkerPool::Result> WorkerPool::Wait(int timeout_ms,
+                                                   int wake_fd) {
+  if (results_.empty()) {
+    Dispatch();
+    Poll(timeout_ms, wake_fd);
+    KillSilentWorkers();
+    Dispatch();
+  }
+  if (results_.empty()) return std::nullopt;
+  Result result = std::move(results_.front());
+  results_.pop_front();
+  return result;
+}
+
+void WorkerPool::Poll(int timeout_ms, int wake_fd) {
+  std::vector<pollfd> fds;
+  for (const auto& worker : workers_) {
+    fds.push_back(pollfd{worker->socket, POLLIN, 0});
+  }
+  if (wake_fd >= 0) fds.push_back(pollfd{wake_fd, POLLIN, 0});
+  // Wake up often enough to notice silence.
+  int wait_ms = std::min(timeout_ms, options_.timeout_s * 250);
+  if (poll(fds.data(), fds.size(), wait_ms) <= 0) return;
+  // From the back: Bury removes.
+  for (size_t i = workers_.size(); i-- > 0;) {
+    if (fds[i].revents == 0) continue;
+    Worker& worker = *workers_[i];
+    char buffer[65536];
+    ssize_t n = recv(worker.socket, buffer, sizeof(buffer), MSG_DONTWAIT);
+    if (n < 0 && (errno == EINTR || errno == EAGAIN)) continue;
+    if (n > 0) {
+      worker.input.append(buffer, static_cast<size_t>(n));
+      TakeAnswers(worker);
+    } else {
+      Bury(i, "");
+    }
+  }
+}
+
+void WorkerPool::TakeAnswers(Worker& worker) {
+  size_t at = 0;
+  AnswerHeader header;
+  while (worker.input.size() - at >= sizeof(header)) {
+    std::memcpy(&header, worker.input.data() + at, sizeof(header));
+    if (worker.input.size() - at - sizeof(header) < header.size_bytes) break;
+    SIM_CHECK(!worker.unanswered.empty() &&
+              worker.unanswered.front().id == header.job);
+    worker.unanswered.pop_front();
+    worker.heard_ms = NowMs();
+    worker.retiring |= header.last != 0;
+    results_.push_back(Result{
+        header.job, worker.input.substr(at + sizeof(header), header.size_bytes),
+        ""});
+    at += sizeof(header) + header.size_bytes;
+  }
+  worker.input.erase(0, at);
+}
+
+// The worker is gone. If it did not say goodbye, its running job is to blame;
+// the others are given out again, before the rest of the queue.
+void WorkerPool::Bury(size_t index, std::string reason) {
+  std::unique_ptr<Worker> worker = std::move(workers_[index]);
+  workers_.erase(workers_.begin() + static_cast<ptrdiff_t>(index));
+  close(worker->socket);
+  int status = 0;
+  while (waitpid(worker->pid, &status, 0) < 0 && errno == EINTR) {
+  }
+  if (!worker->retiring && !worker->unanswered.empty()) {
+    results_.push_back(
+        Result{worker->unanswered.front().id, "",
+               reason.empty() ? DeathOf(status) : std::move(reason)});
+    worker->unanswered.pop_front();
+  }
+  for (; !worker->unanswered.empty(); worker->unanswered.pop_back()) {
+    queue_.push_front(worker->unanswered.back());
+  }
+}
+
+void WorkerPool::KillSilentWorkers() {
+  int64_t limit_ms = int64_t{options_.timeout_s} * 1000;
+  for (size_t i = workers_.size(); i-- > 0;) {
+    const Worker& worker = *workers_[i];
+    if (worker.unanswered.empty() || NowMs() - worker.heard_ms < limit_ms) {
+      continue;
+    }
+    kill(worker.pid, SIGKILL);
+    Bury(i, fmt::format("no answer within {} s", options_.timeout_s));
+  }
+}
+
+}  // namespace replay

@@ -1,0 +1,179 @@
+// Disk: the simulated file system of one host.
+//
+// Three layers (FAULT_MODEL SFM-1). What programs see is the page cache: 4 KiB
+// blocks, shared copy-on-write between a disk and its clones. Below it, every
+// sector with writes that no completed flush covers has a version chain; sizes
+// and directory entries have logs of their own. A power loss keeps the chains
+// as sets of candidates and opens a lazy crash image: the first read of an
+// undetermined sector draws its version, an overwrite closes it, and what
+// nobody looks at is never drawn. sim/README.md draws the structures.
+//
+// A disk and its clones belong to one OS thread.
+#ifndef MUSTH_SIM_DISK_H_
+#define MUSTH_SIM_DISK_H_
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "sim/device_host.h"
+#include "sim/env/files.h"
+#include "sim/env/status.h"
+#include "sim/fault_hooks.h"
+
+namespace sim {
+
+// SFM-9: which directory operations a power loss may take back.
+enum class MetaMode : uint8_t {
+  kOrdered,  // one log, a prefix survives (ext4, XFS)
+  kWeak,     // any subset consistent per name and per inode in its directory
+};
+
+// SFM-11: what an allocated sector holds that was never written.
+enum class Fill : uint8_t {
+  kZero,
+  kGarbage,
+  kStale,  // bytes of a freed sector
+};
+
+// SFM-16: how the sectors of an independent image hang together.
+enum class ImageMix : uint8_t {
+  kIndependent,
+  kPageSnapshot,  // a 4 KiB page shows one or two adjacent write-back instants
+  kPrefix,        // issue order
+};
+
+struct DiskOptions {
+  int sector_bytes = 512;  // 512, 4096 or 8192: what one write cannot tear
+  MetaMode meta = MetaMode::kOrdered;
+  Fill fill = Fill::kZero;
+  ImageMix mix = ImageMix::kIndependent;
+  // Writes to an aligned 8 KiB page are atomic. Only here may
+  // full_page_writes be off.
+  bool atomic8k = false;
+  // A rename inside one directory is two entries that may part (ALICE).
+  bool rename_split = false;
+  // Crash images come from the mixture of FAULT_MODEL 5.2. Otherwise each
+  // sector, size and entry is drawn evenly over its legal versions, which
+  // exhaustive search wants.
+  bool biased_images = true;
+};
+
+struct DiskStats {
+  uint64_t writes = 0;
+  uint64_t bytes_written = 0;
+  uint64_t reads = 0;
+  uint64_t syncs = 0;
+  uint64_t sync_failures = 0;
+  uint64_t power_losses = 0;
+  uint64_t process_crashes = 0;
+  uint64_t sectors_opened = 0;  // became undetermined in a power loss
+  uint64_t sectors_drawn = 0;   // were read or frozen while undetermined
+  uint64_t sectors_closed = 0;  // were overwritten while undetermined
+  uint64_t sizes_drawn = 0;
+  uint64_t entries_lost = 0;  // directory operations taken back
+  uint64_t writebacks = 0;    // sectors that spontaneously became durable
+};
+
+// a[0] of the kFault events that a disk emits.
+enum class DiskFaultFamily : uint64_t {
+  kSyncFailure = 1,      // inode, SyncFailure
+  kCrashImage = 2,       // ImageStyle, crash ordinal
+  kUndeterminedRead = 3  // inode, sector: a read had to draw a version
+};
+
+// a[0] of the kDirOp events.
+enum class DirOp : uint64_t { kCreate, kUnlink, kRename, kMkdir, kRmdir };
+
+struct DiskState;
+
+class Disk : public env::Files {
+ public:
+  explicit Disk(const DiskOptions& options);
+  ~Disk() override;
+  Disk(const Disk&) = delete;
+  Disk& operator=(const Disk&) = delete;
+
+  // A copy that shares all content until either side writes. Open handles
+  // stay with the original; the copy is detached and its statistics are 0.
+  std::unique_ptr<Disk> Clone() const;
+
+  // SFM-14d: the visible state as a disk on which everything is durable.
+  // Draws nothing; sectors still undetermined stay so.
+  std::unique_ptr<Disk> ImageCopy() const;
+
+  // Binds the disk to the world. With a null host, calls neither schedule nor
+  // emit, and every draw is 0. faults may be null. Undetermined sectors are
+  // drawn under the host's scope at the power loss or, if later, at Attach:
+  // a clone attached under another scope resolves to another image.
+  void Attach(DeviceHost* host, DiskFaultHooks* faults);
+
+  // SFM-14b: handles and error marks vanish, the page cache survives. Handles
+  // that tasks still hold may only be destroyed from here on.
+  void ProcessCrash();
+
+  // SFM-14c, SFM-15: the page cache is lost. Sizes and directory entries are
+  // drawn at once, sectors when somebody looks.
+  void PowerLoss();
+
+  // Draws every undetermined sector, by inode and offset. Idempotent.
+  void Freeze();
+
+  // SFM-5: some pending data, size or directory operation becomes durable now.
+  // Draws only if something is pending.
+  void SpontaneousWriteback();
+
+  // SFM-22: clean cached pages are dropped; what a failed fsync left in the
+  // cache alone reads as the media's old version from now on.
+  void EvictClean();
+
+  // env::Files.
+  env::Result<std::unique_ptr<env::File>> Open(std::string_view path,
+                                               uint32_t flags) override;
+  env::Status Unlink(std::string_view path) override;
+  env::Status Rename(std::string_view from, std::string_view to) override;
+  env::Status Mkdir(std::string_view path) override;
+  env::Status Rmdir(std::string_view path) override;
+  env::Status FsyncDir(std::string_view path) override;
+  env::Result<std::vector<std::string>> List(std::string_view path) override;
+  env::Result<env::FileInfo> Stat(std::string_view path) override;
+
+  // Oracles look at the visible content without scheduling points, draws or
+  // events. Peek functions require that nothing they look at is undetermined
+  // (call Freeze first); false means that there is no such file.
+  bool PeekExists(std::string_view path) const;
+  bool PeekFile(std::string_view path, std::string* out) const;
+  // Names in the directory, sorted; empty if there is no such directory.
+  std::vector<std::string> PeekList(std::string_view dir) const;
+  // The visible content, "" if there is no such file. Requires as PeekFile.
+  std::string VisibleFile(std::string_view path) const;
+
+  // Sectors (of the device's sector size) with writes that no flush covers.
+  uint64_t PendingSectors() const;
+  // Directory operations that no flush covers.
+  uint64_t PendingEntries() const;
+  // Sectors whose version is not drawn yet.
+  uint64_t OpenSectors() const;
+  bool AnythingPending() const {
+    return PendingSectors() + PendingEntries() > 0;
+  }
+
+  // A hash of names, sizes and visible content. Requires as PeekFile.
+  uint64_t ContentHash() const;
+
+  const DiskStats& stats() const;
+  const DiskOptions& options() const;
+
+ private:
+  struct OfState {};
+  Disk(OfState tag, std::unique_ptr<DiskState> state);
+
+  std::unique_ptr<DiskState> state_;
+};
+
+}  // namespace sim
+
+#endif  // MUSTH_SIM_DISK_H_

@@ -1,0 +1,66 @@
+// Fault hooks: the questions the simulated world asks about what goes wrong.
+//
+// sim implements the consequences of a fault; faults/ decides whether one
+// happens. A hook that is null, or whose family is off, draws nothing.
+#ifndef MUSTH_SIM_FAULT_HOOKS_H_
+#define MUSTH_SIM_FAULT_HOOKS_H_
+
+#include <cstdint>
+#include <string_view>
+
+#include "sim/device_host.h"
+#include "sim/env/ids.h"
+
+namespace sim {
+
+// FAULT_MODEL SFM-22: what a failed fsync leaves behind.
+enum class SyncFailure : uint8_t {
+  kNone,
+  kExt4Ordered,  // pages clean, cache new until evicted, media old, error once
+  kXfs,          // as ext4-ordered
+};
+
+class DiskFaultHooks {
+ public:
+  virtual ~DiskFaultHooks() = default;
+
+  // Asked once per fsync of a dirty inode, before it starts.
+  virtual SyncFailure OnSync(std::string_view path, uint64_t inode) = 0;
+  // SFM-34. Extra virtual time for one device step; 0 = none.
+  virtual env::TimeNs Latency(DeviceStep step, std::string_view path) = 0;
+};
+
+// SFM-14.
+enum class CrashKind : uint8_t {
+  kNone,
+  kTaskKill,   // the running task dies, its parent sees it exit
+  kProcess,    // every task of the host dies, the page cache survives
+  kPowerLoss,  // as kProcess, and the disk becomes a crash image
+};
+
+// Where the world is when it asks whether to crash.
+enum class CrashPlace : uint8_t {
+  kStep,       // an ordinary scheduling step
+  kDevice,     // a device step
+  kInjection,  // a named injection point of the node
+};
+
+struct CrashPoint {
+  CrashPlace place = CrashPlace::kStep;
+  env::HostId host = 0;
+  env::TaskId task = env::kNoTask;
+  env::SiteId site = 0;                         // kInjection
+  DeviceStep device_step = DeviceStep::kPlain;  // kDevice
+  uint64_t step = 0;                            // scheduling steps so far
+};
+
+class CrashHooks {
+ public:
+  virtual ~CrashHooks() = default;
+  // Asked at every scheduling step of a task that is not being unwound.
+  virtual CrashKind OnPoint(const CrashPoint& point) = 0;
+};
+
+}  // namespace sim
+
+#endif  // MUSTH_SIM_FAULT_HOOKS_H_

@@ -1,0 +1,531 @@
+// The litmus suite of FAULT_MODEL SFM-36. Every case lists all states that a
+// script may end in; the enumeration must find these and no others.
+#include "sim/litmus.h"
+
+#include <gtest/gtest.h>
+
+#include <ostream>
+#include <set>
+#include <string>
+#include <vector>
+
+namespace sim {
+namespace {
+
+struct Case {
+  const char* name;
+  DiskOptions options;
+  const char* script;
+  std::set<std::string> states;
+};
+void PrintTo(const Case& c, std::ostream* out) { *out << c.script; }
+
+DiskOptions Plain() {
+  DiskOptions options;
+  options.biased_images = false;
+  return options;
+}
+DiskOptions Weak() {
+  DiskOptions options = Plain();
+  options.meta = MetaMode::kWeak;
+  return options;
+}
+DiskOptions Split(DiskOptions options) {
+  options.rename_split = true;
+  return options;
+}
+DiskOptions Sectors(int bytes) {
+  DiskOptions options = Plain();
+  options.sector_bytes = bytes;
+  return options;
+}
+DiskOptions Atomic8k() {
+  DiskOptions options = Plain();
+  options.atomic8k = true;
+  return options;
+}
+DiskOptions WithFill(Fill fill) {
+  DiskOptions options = Plain();
+  options.fill = fill;
+  return options;
+}
+DiskOptions WithMix(ImageMix mix) {
+  DiskOptions options = Plain();
+  options.mix = mix;
+  return options;
+}
+
+class Litmus : public testing::TestWithParam<Case> {};
+
+TEST_P(Litmus, ReachesExactlyTheLegalStates) {
+  EXPECT_EQ(LitmusStates(GetParam().options, GetParam().script),
+            GetParam().states);
+}
+
+// f holds one sector of A, durable, and is open.
+#define ONE_A "create f; write f 0 512 A; settle; open f; "
+#define TWO_A "create f; write f 0 1024 A; settle; open f; "
+
+const std::vector<Case>& DataCases() {
+  static const std::vector<Case> kCases = {
+      {"AppendWithoutFsync",
+       Plain(),
+       "create f; settle; open f; write f 0 512 A; crash",
+       {"f=", "f=.512", "f=A512"}},
+      {"AppendWithFsync",
+       Plain(),
+       "create f; settle; open f; write f 0 512 A; fsync f; crash",
+       {"f=A512"}},
+      {"SizeAndDataHaveNoOrder",
+       Plain(),
+       ONE_A "write f 512 512 B; crash",
+       {"f=A512", "f=A512.512", "f=A512B512"}},
+      {"AppendInsideASector",
+       Plain(),
+       "create f; write f 0 100 A; settle; open f; write f 100 100 B; crash",
+       {"f=A100", "f=A100.100", "f=A100B100"}},
+      {"OverwriteTwice",
+       Plain(),
+       ONE_A "write f 0 512 B; write f 0 512 C; crash",
+       {"f=A512", "f=B512", "f=C512"}},
+      {"SectorsAreIndependent",
+       Plain(),
+       TWO_A "write f 0 1024 B; crash",
+       {"f=A1024", "f=A512B512", "f=B512A512", "f=B1024"}},
+      {"LaterWriteMayOvertake",
+       Plain(),
+       TWO_A "write f 0 512 B; write f 512 512 C; crash",
+       {"f=A1024", "f=B512A512", "f=A512C512", "f=B512C512"}},
+      {"FsyncCoversOtherHandles",
+       Plain(),
+       ONE_A "open g=f; write f 0 512 B; fsync g; crash",
+       {"f=B512"}},
+      {"WriteDuringFsyncStaysPending",
+       Plain(),
+       ONE_A "write f 0 512 B; during write f 0 512 C; fsync f; crash",
+       {"f=B512", "f=C512"}},
+      {"AppendDuringFsyncStaysPending",
+       Plain(),
+       ONE_A "write f 0 512 B; during write f 512 512 C; fsync f; crash",
+       {"f=B512", "f=B512.512", "f=B512C512"}},
+      {"TruncateDuringFsyncStaysPending",
+       Plain(),
+       ONE_A "write f 0 512 B; during truncate f 0; fsync f; crash",
+       {"f=B512", "f="}},
+      {"CrashInsideFsync",
+       Plain(),
+       TWO_A "write f 0 1024 B; cut; fsync f; crash",
+       {"f=A1024", "f=A512B512", "f=B512A512", "f=B1024"}},
+      {"FsyncOfCleanFile", Plain(), ONE_A "fsync f; crash", {"f=A512"}},
+      {"DsyncWriteIsDurable",
+       Plain(),
+       "create f; write f 0 512 A; settle; opend f; write f 0 512 B; crash",
+       {"f=B512"}},
+      {"DsyncAppendIsDurable",
+       Plain(),
+       "create f; write f 0 512 A; settle; opend f; write f 512 512 B; crash",
+       {"f=A512B512"}},
+      {"DsyncWriteTears",
+       Plain(),
+       "create f; write f 0 1024 A; settle; opend f; cut; "
+       "write f 0 1024 B; crash",
+       {"f=A1024", "f=A512B512", "f=B512A512", "f=B1024"}},
+      {"DsyncCoversItsRangeAlone",
+       Plain(),
+       TWO_A "write f 0 512 B; opend g=f; write g 512 512 C; crash",
+       {"f=A512C512", "f=B512C512"}},
+      {"FourKiloSectorsDoNotTear",
+       Sectors(4096),
+       "create f; write f 0 8192 A; settle; open f; write f 0 8192 B; crash",
+       {"f=A8192", "f=A4096B4096", "f=B4096A4096", "f=B8192"}},
+      {"PartialWriteOfALargeSector",
+       Sectors(4096),
+       "create f; write f 0 4096 A; settle; open f; write f 0 512 B; "
+       "write f 512 512 C; crash",
+       {"f=A4096", "f=B512A3584", "f=B512C512A3072"}},
+      {"EightKiloSectors",
+       Sectors(8192),
+       "create f; write f 0 8192 A; settle; open f; write f 0 8192 B; crash",
+       {"f=A8192", "f=B8192"}},
+      {"AtomicPages",
+       Atomic8k(),
+       "create f; write f 0 16384 A; settle; open f; "
+       "write f 0 16384 B; crash",
+       {"f=A16384", "f=A8192B8192", "f=B8192A8192", "f=B16384"}},
+      {"PrefixImagesKeepIssueOrder",
+       WithMix(ImageMix::kPrefix),
+       TWO_A "write f 0 512 B; write f 512 512 C; crash",
+       {"f=A1024", "f=B512A512", "f=B512C512"}},
+      {"SnapshotsMixAdjacentInstants",
+       WithMix(ImageMix::kPageSnapshot),
+       TWO_A "write f 0 512 B; write f 512 512 C; write f 0 512 D; crash",
+       {"f=A1024", "f=B512A512", "f=B512C512", "f=D512C512"}},
+      {"WritebackIsAlwaysAllowed",
+       Plain(),
+       ONE_A "write f 0 512 B; writeback; write f 0 512 C; crash",
+       {"f=A512", "f=B512", "f=C512"}},
+  };
+  return kCases;
+}
+
+const std::vector<Case>& SizeCases() {
+  static const std::vector<Case> kCases = {
+      {"TruncateExtends",
+       Plain(),
+       ONE_A "truncate f 1024; crash",
+       {"f=A512", "f=A512.512"}},
+      {"TruncateExtendsDurably",
+       Plain(),
+       ONE_A "truncate f 1024; fsync f; crash",
+       {"f=A512.512"}},
+      {"LostShrinkBringsBytesBack",
+       Plain(),
+       TWO_A "truncate f 512; crash",
+       {"f=A1024", "f=A512"}},
+      {"LostShrinkInsideASector",
+       Plain(),
+       ONE_A "truncate f 100; crash",
+       {"f=A512", "f=A100"}},
+      {"ShrinkWithFsync",
+       Plain(),
+       TWO_A "truncate f 512; fsync f; crash",
+       {"f=A512"}},
+      {"ShrinkThenExtendShowsZeros",
+       Plain(),
+       TWO_A "truncate f 512; truncate f 1024; crash",
+       {"f=A1024", "f=A512", "f=A512.512"}},
+      {"ShrinkThenExtendInsideASector",
+       Plain(),
+       ONE_A "truncate f 100; truncate f 512; crash",
+       {"f=A512", "f=A100", "f=A100.412"}},
+      {"TruncateThenWrite",
+       Plain(),
+       ONE_A "truncate f 0; write f 0 512 B; crash",
+       {"f=A512", "f=", "f=.512", "f=B512"}},
+      {"WriteThenTruncateInsideIt",
+       Plain(),
+       ONE_A "write f 0 512 B; truncate f 100; crash",
+       {"f=A512", "f=B512", "f=A100", "f=B100"}},
+      {"TruncateThenSmallerWrite",
+       Plain(),
+       TWO_A "truncate f 0; write f 0 512 B; crash",
+       {"f=A1024", "f=", "f=.512", "f=B512"}},
+      {"LostGrowthLeavesNothingBehind",
+       Plain(),
+       "create f; settle; open f; write f 0 512 A; crash; read f; open f; "
+       "truncate f 1024",
+       {"read: | f=.1024", "read:.512 | f=.1024", "read:A512 | f=A512.512"}},
+      {"HoleReadsZeros",
+       Plain(),
+       "create f; settle; open f; write f 1024 512 A; fsync f; crash",
+       {"f=.1024A512"}},
+      {"HoleWithoutFsync",
+       Plain(),
+       "create f; settle; open f; write f 1024 512 A; crash",
+       {"f=", "f=.1536", "f=.1024A512"}},
+      {"GarbageInUnwrittenSectors",
+       WithFill(Fill::kGarbage),
+       "create f; settle; open f; write f 0 512 A; crash",
+       {"f=", "f=.512", "f=?512", "f=A512"}},
+      {"GarbageInsideTheFileAlone",
+       WithFill(Fill::kGarbage),
+       "create f; settle; open f; write f 0 100 A; write f 0 600 A; fsync f; "
+       "write f 600 100 B; crash",
+       {"f=A600", "f=A600.100", "f=A600B100"}},
+      {"StaleBytesOfAFreedFile",
+       WithFill(Fill::kStale),
+       "create f; create s; write s 0 4096 S; settle; unlink s; syncdir .; "
+       "open f; write f 0 512 A; crash",
+       {"f=", "f=.512", "f=S512", "f=A512"}},
+      {"FsyncedZerosStayZeros",
+       WithFill(Fill::kGarbage),
+       "create f; settle; open f; truncate f 512; fsync f; crash",
+       {"f=.512"}},
+  };
+  return kCases;
+}
+
+const std::vector<Case>& NameCases() {
+  static const std::vector<Case> kCases = {
+      {"CreateIsPending", Plain(), "create f; crash", {"", "f="}},
+      {"CreateIsPendingWeak", Weak(), "create f; crash", {"", "f="}},
+      {"FsyncOfANewFileKeepsItsName",
+       Plain(),
+       "create f; write f 0 512 A; fsync f; crash",
+       {"f=A512"}},
+      {"FsyncOfANewFileLosesItsNameWeak",
+       Weak(),
+       "create f; write f 0 512 A; fsync f; crash",
+       {"", "f=A512"}},
+      {"FsyncOfTheDirectoryWeak",
+       Weak(),
+       "create f; write f 0 512 A; fsync f; syncdir .; crash",
+       {"f=A512"}},
+      {"DirectoryFsyncIsNotFileFsync",
+       Plain(),
+       "create f; write f 0 512 A; syncdir .; crash",
+       {"f=", "f=.512", "f=A512"}},
+      {"DirectoryFsyncTakesAllEntries",
+       Plain(),
+       "create a; create b; syncdir .; crash",
+       {"a= b="}},
+      {"FsyncMayReachFurther",
+       Plain(),
+       "create a; create b; fsync a; crash",
+       {"a=", "a= b="}},
+      {"FsyncTakesEarlierOperations",
+       Plain(),
+       "create a; create b; fsync b; crash",
+       {"a= b="}},
+      {"CreatesAreUnorderedWeak",
+       Weak(),
+       "create a; create b; crash",
+       {"", "a=", "b=", "a= b="}},
+      {"ReplaceByRename",
+       Plain(),
+       ONE_A "create t; write t 0 512 B; fsync t; rename t f; syncdir .; crash",
+       {"f=B512"}},
+      {"ReplaceWithoutDirectoryFsync",
+       Plain(),
+       ONE_A "create t; write t 0 512 B; fsync t; rename t f; crash",
+       {"f=A512 t=B512", "f=B512"}},
+      {"ReplaceWithoutDirectoryFsyncWeak",
+       Weak(),
+       ONE_A "create t; write t 0 512 B; fsync t; rename t f; crash",
+       {"f=A512", "f=A512 t=B512", "f=B512"}},
+      {"ReplaceWithoutFileFsync",
+       Plain(),
+       ONE_A "create t; write t 0 512 B; rename t f; syncdir .; crash",
+       {"f=", "f=.512", "f=B512"}},
+      {"ReplaceWithoutAnyFsync",
+       Plain(),
+       ONE_A "create t; write t 0 512 B; rename t f; crash",
+       {"f=A512", "f=A512 t=", "f=A512 t=.512", "f=A512 t=B512", "f=", "f=.512",
+        "f=B512"}},
+      {"RenameOverKeepsOldXorNewWeak",
+       Weak(),
+       "create f; write f 0 512 A; create g; write g 0 512 B; settle; "
+       "rename f g; crash",
+       {"f=A512 g=B512", "g=A512"}},
+      {"RenameTwiceWeak",
+       Weak(),
+       "create f; settle; rename f g; rename g h; crash",
+       {"f=", "g=", "h="}},
+      {"SplitRename",
+       Split(Plain()),
+       "create f; write f 0 512 A; settle; rename f g; crash",
+       {"f=A512", "f=A512 g=A512", "g=A512"}},
+      {"SplitRenameWeak",
+       Split(Weak()),
+       "create f; write f 0 512 A; settle; rename f g; crash",
+       {"", "f=A512", "f=A512 g=A512", "g=A512"}},
+      {"RenameAcrossDirectories",
+       Plain(),
+       "mkdir a; mkdir b; create a/f; settle; rename a/f b/f; crash",
+       {"a/ a/f= b/", "a/ b/ b/f="}},
+      {"RenameAcrossDirectoriesWeak",
+       Weak(),
+       "mkdir a; mkdir b; create a/f; settle; rename a/f b/f; crash",
+       {"a/ a/f= b/", "a/ b/ b/f=", "a/ a/f= b/ b/f=", "a/ b/"}},
+      {"RenameAcrossWithOneFsyncWeak",
+       Weak(),
+       "mkdir a; mkdir b; create a/f; settle; rename a/f b/f; syncdir b; crash",
+       {"a/ b/ b/f=", "a/ a/f= b/ b/f="}},
+      {"UnlinkedFileMayReappear",
+       Plain(),
+       ONE_A "unlink f; crash",
+       {"f=A512", ""}},
+      {"UnlinkWithDirectoryFsync",
+       Plain(),
+       ONE_A "unlink f; syncdir .; crash",
+       {""}},
+      {"UnlinkAndRecreate",
+       Plain(),
+       ONE_A "close f; unlink f; create f; write f 0 512 B; crash",
+       {"f=A512", "", "f=", "f=.512", "f=B512"}},
+      {"UnlinkAndRecreateWithFsync",
+       Plain(),
+       ONE_A "close f; unlink f; create f; write f 0 512 B; fsync f; crash",
+       {"f=B512"}},
+      {"UnlinkAndRecreateWeak",
+       Weak(),
+       ONE_A "close f; unlink f; create f; crash",
+       {"f=A512", "", "f="}},
+      {"MakeDirectory",
+       Plain(),
+       "mkdir d; create d/x; crash",
+       {"", "d/", "d/ d/x="}},
+      {"MakeDirectoryWeak",
+       Weak(),
+       "mkdir d; create d/x; syncdir d; crash",
+       {"", "d/ d/x="}},
+      {"RemoveDirectory",
+       Plain(),
+       "mkdir d; create d/x; settle; unlink d/x; rmdir d; crash",
+       {"d/ d/x=", "d/", ""}},
+      {"RemoveDirectoryWeak",
+       Weak(),
+       "mkdir d; create d/x; settle; unlink d/x; rmdir d; syncdir .; crash",
+       {""}},
+      {"CrashInsideDirectoryFsync",
+       Plain(),
+       "create f; cut; syncdir .; crash",
+       {"", "f="}},
+  };
+  return kCases;
+}
+
+const std::vector<Case>& CrashCases() {
+  static const std::vector<Case> kCases = {
+      {"ProcessCrashKeepsTheCache",
+       Plain(),
+       ONE_A "write f 0 512 B; create g; pcrash",
+       {"f=B512 g="}},
+      {"ProcessCrashThenPowerLoss",
+       Plain(),
+       ONE_A "write f 0 512 B; pcrash; crash",
+       {"f=A512", "f=B512"}},
+      {"ProcessCrashThenFsync",
+       Plain(),
+       ONE_A "write f 0 512 B; pcrash; open f; fsync f; crash",
+       {"f=B512"}},
+      {"SecondCrashBeforeAnyoneLooks",
+       Plain(),
+       ONE_A "write f 0 512 B; crash; crash",
+       {"f=A512", "f=B512"}},
+      {"OverwriteOfAnUndeterminedSector",
+       Plain(),
+       ONE_A "write f 0 512 B; crash; open f; write f 0 512 C; crash",
+       {"f=A512", "f=B512", "f=C512"}},
+      {"FsyncedOverwriteCloses",
+       Plain(),
+       ONE_A "write f 0 512 B; crash; open f; write f 0 512 C; fsync f; crash",
+       {"f=C512"}},
+      {"OverwriteDuringFsyncAfterCrash",
+       Plain(),
+       ONE_A "write f 0 512 B; crash; open f; during write f 0 512 C; fsync f;"
+             "crash",
+       {"f=A512", "f=B512", "f=C512"}},
+      {"AReadFixesTheVersion",
+       Plain(),
+       ONE_A "write f 0 512 B; crash; read f; crash; read f",
+       {"read:A512 read:A512 | f=A512", "read:B512 read:B512 | f=B512"}},
+      {"AReadThenAWrite",
+       Plain(),
+       ONE_A "write f 0 512 B; crash; read f; open f; write f 0 512 C; crash",
+       {"read:A512 | f=A512", "read:A512 | f=C512", "read:B512 | f=B512",
+        "read:B512 | f=C512"}},
+      {"PartialOverwriteDetermines",
+       Plain(),
+       ONE_A "write f 0 512 B; crash; open f; write f 0 256 C; crash",
+       {"f=A512", "f=B512", "f=C256A256", "f=C256B256"}},
+      {"TruncationOfAnUndeterminedSector",
+       Plain(),
+       ONE_A "write f 0 512 B; crash; open f; truncate f 0; crash",
+       {"f=A512", "f=B512", "f="}},
+      {"ThirdCrash",
+       Plain(),
+       ONE_A "write f 0 512 B; crash; open f; write f 0 512 C; crash; open f; "
+             "write f 0 512 D; crash",
+       {"f=A512", "f=B512", "f=C512", "f=D512"}},
+  };
+  return kCases;
+}
+
+const std::vector<Case>& FailureCases() {
+  static const std::vector<Case> kCases = {
+      {"FailedFsyncThenFsync",
+       Plain(),
+       ONE_A "write f 0 512 B; fail; fsync f; fsync f; crash",
+       {"fsync:EIO fsync | f=A512"}},
+      {"FailedFsyncLosesASubset",
+       Plain(),
+       TWO_A "write f 0 1024 B; fail; fsync f; fsync f; crash",
+       {"fsync:EIO fsync | f=A1024", "fsync:EIO fsync | f=A512B512",
+        "fsync:EIO fsync | f=B512A512"}},
+      {"FailedFsyncThenCrash",
+       Plain(),
+       ONE_A "write f 0 512 B; fail; fsync f; crash",
+       {"fsync:EIO | f=A512"}},
+      {"TheCacheStillShowsTheNewBytes",
+       Plain(),
+       ONE_A "write f 0 512 B; fail; fsync f; read f; crash",
+       {"fsync:EIO read:B512 | f=A512"}},
+      {"EvictionAfterFailure",
+       Plain(),
+       ONE_A "write f 0 512 B; fail; fsync f; read f; evict; read f",
+       {"fsync:EIO read:B512 read:A512 | f=A512"}},
+      {"RewriteAfterFailure",
+       Plain(),
+       ONE_A "write f 0 512 B; fail; fsync f; write f 0 512 C; crash",
+       {"fsync:EIO | f=A512", "fsync:EIO | f=C512"}},
+      {"RewriteAndFsyncAfterFailure",
+       Plain(),
+       ONE_A "write f 0 512 B; fail; fsync f; write f 0 512 C; fsync f; crash",
+       {"fsync:EIO fsync | f=C512"}},
+      {"EveryOpenHandleIsToldOnce",
+       Plain(),
+       ONE_A "open g=f; write f 0 512 B; fail; fsync f; fsync g; fsync g",
+       {"fsync:EIO fsync:EIO fsync | f=B512"}},
+      {"AReopenedFileIsNotTold",
+       Plain(),
+       ONE_A "write f 0 512 B; fail; fsync f; close f; open f; fsync f; crash",
+       {"fsync:EIO fsync | f=A512"}},
+      {"ProcessCrashForgetsTheError",
+       Plain(),
+       ONE_A "write f 0 512 B; fail; fsync f; pcrash; open f; fsync f; crash",
+       {"fsync:EIO fsync | f=A512"}},
+      {"FailureOnAnUndeterminedSector",
+       Plain(),
+       ONE_A "write f 0 512 B; crash; open f; write f 0 512 C; fail; fsync f; "
+             "crash",
+       {"fsync:EIO | f=A512", "fsync:EIO | f=B512"}},
+      {"EvictionUncoversAnUndeterminedSector",
+       Plain(),
+       ONE_A "write f 0 512 B; crash; open f; write f 0 512 C; fail; fsync f; "
+             "evict; read f",
+       {"fsync:EIO read:A512 | f=A512", "fsync:EIO read:B512 | f=B512"}},
+  };
+  return kCases;
+}
+
+std::string CaseName(const testing::TestParamInfo<Case>& info) {
+  return info.param.name;
+}
+INSTANTIATE_TEST_SUITE_P(Data, Litmus, testing::ValuesIn(DataCases()),
+                         CaseName);
+INSTANTIATE_TEST_SUITE_P(Size, Litmus, testing::ValuesIn(SizeCases()),
+                         CaseName);
+INSTANTIATE_TEST_SUITE_P(Names, Litmus, testing::ValuesIn(NameCases()),
+                         CaseName);
+INSTANTIATE_TEST_SUITE_P(Crashes, Litmus, testing::ValuesIn(CrashCases()),
+                         CaseName);
+INSTANTIATE_TEST_SUITE_P(Failures, Litmus, testing::ValuesIn(FailureCases()),
+                         CaseName);
+
+// The mixture of image styles must stay inside what even draws can reach, and
+// in the end reach all of it.
+TEST(BiasedImages, ReachExactlyTheLegalStates) {
+  for (MetaMode meta : {MetaMode::kOrdered, MetaMode::kWeak}) {
+    const char* script =
+        "create f; write f 0 1024 A; create g; settle; open f; "
+        "write f 0 1024 B; write f 512 512 C; create h; unlink g; crash";
+    DiskOptions options = Plain();
+    options.meta = meta;
+    std::set<std::string> legal = LitmusStates(options, script);
+    options.biased_images = true;
+    EXPECT_EQ(LitmusSample(options, script, 2000), legal);
+  }
+}
+
+// All styles over two power losses with a write in between.
+TEST(BiasedImages, SurviveASecondCrash) {
+  const char* script =
+      ONE_A "write f 0 512 B; crash; open f; write f 0 512 C; crash";
+  DiskOptions options = Plain();
+  options.biased_images = true;
+  EXPECT_EQ(LitmusSample(options, script, 500), LitmusStates(Plain(), script));
+}
+
+}  // namespace
+}  // namespace sim

@@ -1,0 +1,437 @@
+#include "sim/scheduler.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "sim/env/check.h"
+
+namespace sim {
+namespace {
+
+bool ById(const Candidate& candidate, env::TaskId id) {
+  return candidate.id < id;
+}
+
+}  // namespace
+
+Scheduler::Scheduler(const SchedulerOptions& options)
+    : options_(options),
+      own_strategy_(options.custom_strategy == nullptr
+                        ? MakeStrategy(options.strategy, options.choices)
+                        : nullptr),
+      strategy_(own_strategy_ == nullptr ? options.custom_strategy
+                                         : own_strategy_.get()),
+      context_(&env::Current()) {
+  switch_event_.kind = env::EventKind::kSwitch;
+  SIM_CHECK(options.strategy.max_run != 0);
+  SIM_CHECK(options.strategy.max_ops_without_timer != 0);
+}
+
+// ---- Tasks: beginning and end
+
+Task* Scheduler::Spawn(env::Env* host_env, env::TaskId parent,
+                       const Scope& parent_scope, std::string_view name,
+                       std::function<void()> body) {
+  SIM_CHECK(current_ == nullptr || !current_->unwinding);
+  Task* task =
+      tasks_.Add(host_env->host, parent, parent_scope, name, std::move(body));
+  task->env = host_env;
+  MakeRunnable(task);
+  env::Event event;
+  event.kind = env::EventKind::kTaskStart;
+  event.a[0] = parent;
+  event.bytes = task->name;
+  options_.hub->Emit(task->host, task->id, &event);
+  return task;
+}
+
+void Scheduler::TaskEntry(void* scheduler) {
+  static_cast<Scheduler*>(scheduler)->RunCurrent();
+}
+
+void Scheduler::RunCurrent() {
+  Task* task = current_;
+  if (task->kill_pending) {
+    task->exit_reason = env::ExitReason::kKilled;
+  } else {
+    RunBody(task->body);
+  }
+  env::Event event;
+  event.kind = env::EventKind::kTaskExit;
+  event.a[0] = static_cast<uint64_t>(task->exit_reason);
+  options_.hub->Emit(task->host, task->id, &event);
+  ++steps_;
+  main_point_ = {task->scope.key(), task->sync_ops + 1, env::kNoTask, task->id};
+  exited_ = task;
+  Leave();
+  task->fiber->ExitTo(&main_);
+}
+
+void Scheduler::EndCurrent(env::ExitReason reason) {
+  SIM_CHECK(current_ != nullptr && call_ == nullptr && !current_->unwinding);
+  current_->unwinding = true;
+  current_->exit_reason = reason;
+  ThrowProcessCrashed();
+}
+
+void Scheduler::LoseCurrent() {
+  Task* task = current_;
+  RemoveRunnable(task);
+  DisarmTimer(task);
+  stop_ = Stop::kCheckFailed;
+  lost_ = task;
+  Leave();
+  task->fiber->SwitchTo(&main_);
+  SIM_UNREACHABLE();
+}
+
+void Scheduler::FinishExited(Task* task) {
+  RemoveRunnable(task);
+  DisarmTimer(task);
+  if (interrupted_ == task) interrupted_ = nullptr;
+  if (!ending_) {
+    env::ChildExit exit{task->id, task->exit_reason};
+    Task* parent = tasks_.Find(task->parent);
+    if (task->parent == env::kNoTask) {
+      RootExits(task->host).push_back(exit);
+    } else if (parent->live()) {
+      parent->exited_children.push_back(exit);
+      Unpark(parent->id);
+    }
+  }
+  tasks_.MarkExited(task);
+}
+
+std::deque<env::ChildExit>& Scheduler::RootExits(env::HostId host) {
+  if (root_exits_.size() <= host) root_exits_.resize(size_t{host} + 1);
+  return root_exits_[host];
+}
+
+void Scheduler::Kill(env::TaskId id) {
+  Task* task = tasks_.Find(id);
+  if (task == nullptr || !task->live()) return;
+  task->kill_pending = true;
+  if (task->state != TaskState::kRunnable) MakeRunnable(task);
+}
+
+void Scheduler::EndTasks(const std::vector<Task*>& tasks) {
+  SIM_CHECK(current_ == nullptr && !in_run_);
+  BeginOnMain();
+  ending_ = true;
+  for (Task* task : tasks) {
+    if (!task->live()) continue;
+    task->kill_pending = true;
+    if (task->state != TaskState::kRunnable) MakeRunnable(task);
+    ResumeFromMain(task);
+  }
+  ending_ = false;
+}
+
+// ---- Scheduling points
+
+// Lets whoever is chosen go on; returns when this task is chosen again.
+void Scheduler::Reschedule(Task* task) {
+  bool can_stay = task->state == TaskState::kRunnable;
+  if (can_stay && runnable_.size() == 1 && timers_.empty()) return;
+  Task* next = PickAfter(task);
+  if (next == task) return;
+  Fiber* to = &main_;
+  if (next == nullptr) {
+    Leave();
+  } else {
+    Enter(next);
+    to = FiberOf(next);
+  }
+  task->fiber->SwitchTo(to);
+  ThrowIfKilled(task);
+}
+
+void Scheduler::Yield(Operation op) {
+  Task* task = current_;
+  Point(task, op);
+  Reschedule(task);
+}
+
+void Scheduler::Park(Operation op) { ParkUntil(op, env::kForever); }
+
+bool Scheduler::ParkUntil(Operation op, env::TimeNs deadline_ns) {
+  Task* task = current_;
+  Point(task, op);
+  if (task->permit) {
+    task->permit = false;
+    Reschedule(task);
+    return true;
+  }
+  if (deadline_ns <= options_.clock->now_ns()) {
+    Reschedule(task);
+  } else {
+    Wait(task, op, TaskState::kParked, deadline_ns);
+  }
+  return std::exchange(task->permit, false);
+}
+
+void Scheduler::Sleep(Operation op, env::TimeNs duration_ns) {
+  SIM_CHECK(duration_ns > 0);
+  Task* task = current_;
+  Point(task, op);
+  Wait(task, op, TaskState::kSleeping, options_.clock->now_ns() + duration_ns);
+}
+
+void Scheduler::Wait(Task* task, Operation op, TaskState state,
+                     env::TimeNs deadline_ns) {
+  task->waits_at = op.site;
+  RemoveRunnable(task);
+  task->state = state;
+  if (deadline_ns != env::kForever) {
+    task->timer = timers_.Add(deadline_ns, task->id);
+  }
+  Reschedule(task);
+}
+
+void Scheduler::Unpark(env::TaskId id) {
+  Task* task = tasks_.Find(id);
+  if (task == nullptr || !task->live()) return;
+  task->permit = true;
+  if (task->state == TaskState::kParked) MakeRunnable(task);
+}
+
+void Scheduler::Point(Task* task, Operation op) {
+  SIM_CHECK(task != nullptr && call_ == nullptr && !task->unwinding);
+  ++task->sync_ops;
+  ++sync_ops_;
+  ++steps_;
+  ThrowIfKilled(task);
+  if (ask_crash_) AskCrash(task, op);
+  if (stop_requested_ || steps_ >= options_.max_steps) StopHere(task);
+}
+
+// Ends Run() with the task at its point; it goes on at the next Run().
+void Scheduler::StopHere(Task* task) {
+  stop_ = stop_requested_ ? Stop::kRequested : Stop::kStepLimit;
+  stop_requested_ = false;
+  interrupted_ = task;
+  Leave();
+  task->fiber->SwitchTo(&main_);
+  ThrowIfKilled(task);
+}
+
+void Scheduler::AskCrash(Task* task, Operation op) {
+  CrashPoint point;
+  point.place = op.place;
+  point.host = task->host;
+  point.task = task->id;
+  if (op.place == CrashPlace::kInjection) point.site = op.site;
+  point.device_step = op.device_step;
+  point.step = steps_;
+  CrashKind kind = options_.client->AskCrash(point);
+  if (kind == CrashKind::kNone) return;
+  if (kind == CrashKind::kTaskKill) EndCurrent(env::ExitReason::kKilled);
+  stop_ = Stop::kCrash;
+  Leave();
+  task->fiber->SwitchTo(&main_);
+  ThrowIfKilled(task);
+}
+
+void Scheduler::ThrowIfKilled(Task* task) {
+  if (task->kill_pending) EndCurrent(env::ExitReason::kKilled);
+}
+
+// Who goes on after the running task's point; null if the run has to end.
+Task* Scheduler::PickAfter(Task* task) {
+  bool can_stay = task->state == TaskState::kRunnable;
+  SchedulePoint point{task->scope.key(), task->sync_ops,
+                      can_stay ? task->id : env::kNoTask, task->id};
+  Task* next = Decide(point);
+  if (next == nullptr) {
+    main_point_ = point;
+  } else if (next != task) {
+    EmitSwitch(task->id, point.n, *next);
+  }
+  return next;
+}
+
+// Who goes on after the point; null if nobody ever can. May fire a timer.
+Task* Scheduler::Decide(const SchedulePoint& point) {
+  if (runnable_.empty()) {
+    if (timers_.empty()) return nullptr;
+    FireTimer();
+    return runnable_.front().task;
+  }
+  bool pending = !timers_.empty();
+  bool fires = strategy_->Begin(point, timers_.EarliestDeadline());
+  if (pending && (fires || ++ops_since_timer_ >=
+                               options_.strategy.max_ops_without_timer)) {
+    if (options_.record_schedule) {
+      records_.push_back({point.last, point.n, env::kNoTask});
+    }
+    FireTimer();
+  }
+  if (runnable_.size() == 1) return runnable_.front().task;
+  return Choose(point);
+}
+
+Task* Scheduler::Choose(const SchedulePoint& point) {
+  size_t i = strategy_->Next(point, runnable_);
+  if (i == kKeepRunning || runnable_[i].id == point.current) {
+    if (point.current != env::kNoTask &&
+        ++run_length_ < options_.strategy.max_run) {
+      return current_;
+    }
+    i = Successor(runnable_, point.last);
+  }
+  run_length_ = 0;
+  if (options_.record_schedule) {
+    records_.push_back({point.last, point.n, runnable_[i].id});
+  }
+  return runnable_[i].task;
+}
+
+void Scheduler::FireTimer() {
+  options_.client->BeforeTimer(timers_.EarliestDeadline());
+  EventQueue::Timer timer = timers_.PopEarliest();
+  Task* task = tasks_.Find(timer.task);
+  task->timer = 0;
+  options_.clock->AdvanceTo(timer.deadline_ns);
+  ops_since_timer_ = 0;
+  ++steps_;
+  MakeRunnable(task);
+  env::Event event;
+  event.kind = env::EventKind::kTimer;
+  event.a[0] = static_cast<uint64_t>(timer.deadline_ns);
+  event.a[1] = timer.task;
+  options_.hub->Emit(task->host, env::kNoTask, &event);
+}
+
+// ---- The set of runnable tasks, timers
+
+void Scheduler::MakeRunnable(Task* task) {
+  DisarmTimer(task);
+  task->state = TaskState::kRunnable;
+  auto at =
+      std::lower_bound(runnable_.begin(), runnable_.end(), task->id, ById);
+  runnable_.insert(at, {task->scope.key(), task->id, task});
+}
+
+// A task that is not runnable is left alone.
+void Scheduler::RemoveRunnable(Task* task) {
+  auto at =
+      std::lower_bound(runnable_.begin(), runnable_.end(), task->id, ById);
+  if (at != runnable_.end() && at->id == task->id) runnable_.erase(at);
+}
+
+void Scheduler::DisarmTimer(Task* task) {
+  if (task->timer != 0) timers_.Cancel(std::exchange(task->timer, 0));
+}
+
+// ---- Switching
+
+void Scheduler::BeginOnMain() {
+  SIM_CHECK(context_ == &env::Current());
+  outer_ = *context_;
+}
+
+void Scheduler::Enter(Task* task) {
+  current_ = task;
+  context_->env = task->env;
+  context_->check_handler = options_.check_handler;
+  context_->task = task->id;
+}
+
+void Scheduler::Leave() {
+  current_ = nullptr;
+  *context_ = outer_;
+}
+
+void Scheduler::EmitSwitch(env::TaskId from, uint64_t n, const Task& to) {
+  ++switches_;
+  switch_event_.a[0] = from;
+  switch_event_.a[1] = n;
+  switch_event_.a[2] = to.id;
+  options_.hub->Emit(to.host, from, &switch_event_);
+}
+
+Fiber* Scheduler::FiberOf(Task* task) {
+  if (task->fiber == nullptr) {
+    task->fiber =
+        options_.poison_stacks
+            ? std::make_unique<Fiber>(options_.stacks, &TaskEntry, this,
+                                      options_.poison)
+            : std::make_unique<Fiber>(options_.stacks, &TaskEntry, this);
+  }
+  return task->fiber.get();
+}
+
+void Scheduler::CallOnMainStack(const std::function<void()>& fn) {
+  SIM_CHECK(call_ == nullptr);
+  if (current_ == nullptr) {
+    fn();
+    return;
+  }
+  call_ = &fn;
+  current_->fiber->SwitchTo(&main_);
+}
+
+Task* Scheduler::PickFromMain() {
+  Task* next = std::exchange(interrupted_, nullptr);
+  if (next != nullptr) return next;
+  next = Decide(main_point_);
+  if (next != nullptr) EmitSwitch(main_point_.last, main_point_.n, *next);
+  return next;
+}
+
+void Scheduler::ResumeFromMain(Task* task) {
+  Enter(task);
+  main_.SwitchTo(FiberOf(task));
+  while (call_ != nullptr) {
+    (*call_)();
+    call_ = nullptr;
+    main_.SwitchTo(current_->fiber.get());
+  }
+  if (exited_ != nullptr) FinishExited(std::exchange(exited_, nullptr));
+  if (lost_ != nullptr) tasks_.MarkLost(std::exchange(lost_, nullptr));
+}
+
+Scheduler::Stop Scheduler::Run() {
+  SIM_CHECK(!in_run_ && current_ == nullptr);
+  if (stop_ == Stop::kCheckFailed || stop_ == Stop::kStepLimit) return stop_;
+  in_run_ = true;
+  stop_ = Stop::kNone;
+  BeginOnMain();
+  main_point_ = {options_.world_scope.key(), ++runs_, env::kNoTask,
+                 env::kNoTask};
+  while (stop_ == Stop::kNone) {
+    if (std::exchange(stop_requested_, false)) {
+      stop_ = Stop::kRequested;
+      break;
+    }
+    Task* next = PickFromMain();
+    if (next == nullptr) {
+      stop_ = tasks_.live_count() == 0 ? Stop::kIdle : Stop::kStuck;
+      break;
+    }
+    ResumeFromMain(next);
+  }
+  in_run_ = false;
+  return stop_;
+}
+
+std::vector<ScheduleEntry> Scheduler::recorded_schedule() const {
+  SIM_CHECK(options_.record_schedule);
+  auto path = [this](env::TaskId id) {
+    const Task* task = tasks_.Find(id);
+    return task == nullptr ? options_.world_scope.path() : task->scope.path();
+  };
+  std::vector<ScheduleEntry> out;
+  out.reserve(records_.size());
+  for (const Record& record : records_) {
+    ScheduleEntry entry;
+    entry.task = path(record.task);
+    entry.n = record.n;
+    entry.next = record.next == env::kNoTask ? std::string(kTimerName)
+                                             : path(record.next);
+    out.push_back(std::move(entry));
+  }
+  return out;
+}
+
+}  // namespace sim

@@ -1,0 +1,207 @@
+// Scheduler: runs tasks on fibers, one at a time, and lets time pass.
+//
+// A scheduler stays on the thread that made it. A task that reaches a
+// scheduling point decides on its own stack who goes on and switches there
+// directly; the thread's stack is entered only to start, to end a task, to
+// stop, and when nobody can run.
+//
+//   task ──Point──► count, kill?, crash hook?, stop? ──Reschedule──► Strategy
+//     ▲                                                    │
+//     └────────────── same task: nothing happens ◄─────────┤
+//                     another: kSwitch, one context switch ◄┘
+//
+// Rules
+// 1. Everything here that can change a run is a function of the choices, the
+//    order of calls by tasks, and nothing else.
+// 2. Timers fire in the order (deadline, armed first); time is the largest
+//    deadline that fired.
+// 3. A killed task is resumed only to unwind; while it unwinds, a suspending
+//    call is a broken check.
+#ifndef MUSTH_SIM_SCHEDULER_H_
+#define MUSTH_SIM_SCHEDULER_H_
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <string_view>
+#include <vector>
+
+#include "sim/clock.h"
+#include "sim/env/current.h"
+#include "sim/event_queue.h"
+#include "sim/events.h"
+#include "sim/fault_hooks.h"
+#include "sim/fiber.h"
+#include "sim/process.h"
+#include "sim/strategies.h"
+
+namespace sim {
+
+// What the scheduler asks its world.
+class SchedulerClient {
+ public:
+  virtual ~SchedulerClient() = default;
+  // Asked at every point while crash hooks are set. kProcess and kPowerLoss
+  // end the run.
+  virtual CrashKind AskCrash(const CrashPoint& point) = 0;
+  // Called before the timer with this deadline fires.
+  virtual void BeforeTimer(env::TimeNs deadline_ns) = 0;
+};
+
+// Where a task is when it reaches a scheduling point. Small enough for a
+// register.
+struct Operation {
+  CrashPlace place = CrashPlace::kStep;
+  env::SiteId site = 0;
+  DeviceStep device_step = DeviceStep::kPlain;
+};
+
+struct SchedulerOptions {
+  StrategyOptions strategy;
+  // Takes the place of strategy.kind if not null; outlives the scheduler.
+  Strategy* custom_strategy = nullptr;
+  Choices* choices = nullptr;
+  uint64_t max_steps = 0;
+  bool poison_stacks = false;
+  uint8_t poison = 0;
+  bool record_schedule = false;
+  StackPool* stacks = nullptr;
+  Scope world_scope;
+  VirtualClock* clock = nullptr;
+  EventHub* hub = nullptr;
+  env::CheckHandler* check_handler = nullptr;
+  SchedulerClient* client = nullptr;
+};
+
+class Scheduler {
+ public:
+  enum class Stop : uint8_t {
+    kNone,
+    kIdle,
+    kRequested,
+    kCrash,
+    kStuck,
+    kCheckFailed,
+    kStepLimit,
+  };
+
+  explicit Scheduler(const SchedulerOptions& options);
+  Scheduler(const Scheduler&) = delete;
+  Scheduler& operator=(const Scheduler&) = delete;
+
+  // Adds a runnable task. Suspends: no.
+  Task* Spawn(env::Env* host_env, env::TaskId parent, const Scope& parent_scope,
+              std::string_view name, std::function<void()> body);
+
+  // Runs tasks until there is a reason to stop.
+  Stop Run();
+  void RequestStop() { stop_requested_ = true; }
+
+  // The running task, null outside of any.
+  Task* current() { return current_; }
+  TaskTable& tasks() { return tasks_; }
+  const TaskTable& tasks() const { return tasks_; }
+  // True where a broken check cannot be pinned on a task's stack.
+  bool on_main_stack() const { return current_ == nullptr || call_ != nullptr; }
+  void set_ask_crash(bool ask) { ask_crash_ = ask; }
+
+  // Calls of the running task; each is one sync operation and may suspend.
+  void Yield(Operation op);
+  void Park(Operation op);
+  bool ParkUntil(Operation op, env::TimeNs deadline_ns);
+  void Sleep(Operation op, env::TimeNs duration_ns);
+
+  // Suspend nobody.
+  void Unpark(env::TaskId id);
+  void Kill(env::TaskId id);
+  // Ends the running task with this reason.
+  [[noreturn]] void EndCurrent(env::ExitReason reason);
+  // Suspends the running task for good after a broken check.
+  [[noreturn]] void LoseCurrent();
+  // Runs fn on the thread's own stack while the running task waits for it; no
+  // other task runs in between. fn neither suspends nor throws.
+  void CallOnMainStack(const std::function<void()>& fn);
+
+  // Exits of the host's tasks without parent, oldest first.
+  std::deque<env::ChildExit>& RootExits(env::HostId host);
+
+  // Unwinds these tasks one after the other. Requires: called outside tasks.
+  void EndTasks(const std::vector<Task*>& tasks);
+
+  uint64_t steps() const { return steps_; }
+  uint64_t sync_ops() const { return sync_ops_; }
+  uint64_t switches() const { return switches_; }
+  uint64_t schedule_misses() const { return strategy_->misses(); }
+  std::vector<ScheduleEntry> recorded_schedule() const;
+
+ private:
+  struct Record {
+    env::TaskId task;  // kNoTask: the world, before its first task
+    uint64_t n;
+    env::TaskId next;  // kNoTask: the timer
+  };
+
+  static void TaskEntry(void* scheduler);
+  [[noreturn]] void RunCurrent();
+
+  void Point(Task* task, Operation op);
+  void AskCrash(Task* task, Operation op);
+  void StopHere(Task* task);
+  void ThrowIfKilled(Task* task);
+  void Wait(Task* task, Operation op, TaskState state, env::TimeNs deadline_ns);
+  [[gnu::always_inline]] inline void Reschedule(Task* task);
+  Task* PickAfter(Task* task);
+  Task* Decide(const SchedulePoint& point);
+  Task* Choose(const SchedulePoint& point);
+  void FireTimer();
+
+  void MakeRunnable(Task* task);
+  void RemoveRunnable(Task* task);
+  void DisarmTimer(Task* task);
+
+  void BeginOnMain();
+  void Enter(Task* task);
+  void Leave();
+  void EmitSwitch(env::TaskId from, uint64_t n, const Task& to);
+  Fiber* FiberOf(Task* task);
+  Task* PickFromMain();
+  void ResumeFromMain(Task* task);
+  void FinishExited(Task* task);
+
+  SchedulerOptions options_;
+  std::unique_ptr<Strategy> own_strategy_;
+  Strategy* strategy_;
+  TaskTable tasks_;
+  EventQueue timers_;
+  std::vector<Candidate> runnable_;  // sorted by id; holds the running task
+  std::vector<std::deque<env::ChildExit>> root_exits_;  // by host
+  Fiber main_;
+  Task* current_ = nullptr;
+  Task* interrupted_ = nullptr;  // goes on first at the next Run
+  // What a task left for the thread's stack to do.
+  Task* exited_ = nullptr;
+  Task* lost_ = nullptr;
+  const std::function<void()>* call_ = nullptr;
+  // The point that the next pick from the thread's stack belongs to.
+  SchedulePoint main_point_{};
+  Stop stop_ = Stop::kNone;
+  bool stop_requested_ = false;
+  bool ask_crash_ = false;
+  bool in_run_ = false;
+  bool ending_ = false;           // in EndTasks
+  env::CurrentContext* context_;  // of this thread
+  env::CurrentContext outer_;     // what it is outside of tasks
+  env::Event switch_event_;       // kept, for speed
+  uint64_t runs_ = 0;
+  uint64_t run_length_ = 0;       // operations since the last switch
+  uint64_t ops_since_timer_ = 0;  // while one was pending
+  uint64_t steps_ = 0;
+  uint64_t sync_ops_ = 0;
+  uint64_t switches_ = 0;
+  std::vector<Record> records_;
+};
+
+}  // namespace sim
+
+#endif  // MUSTH_SIM_SCHEDULER_H_

@@ -1,0 +1,115 @@
+// Strategies: who runs next.
+//
+// At every scheduling point ("sync operation") of a task the scheduler asks
+// its strategy two questions: does the earliest timer fire now, and which
+// task goes on. Keeping the running task is the simplest answer. Every answer
+// is addressed by (task scope, the task's own n-th sync operation) and names
+// tasks by scope, never by an index into the set of runnable tasks, so that an
+// edit elsewhere in the plan moves no other decision.
+#ifndef MUSTH_SIM_STRATEGIES_H_
+#define MUSTH_SIM_STRATEGIES_H_
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "sim/choices.h"
+#include "sim/env/ids.h"
+#include "sim/env/status.h"
+
+namespace sim {
+
+struct Task;
+
+enum class StrategyKind : uint8_t {
+  kRandomWalk,  // switches with a fixed chance, to any runnable task
+  kRoundRobin,  // switches after every `quantum` operations, in id order
+  kRecorded,    // follows a schedule; elsewhere keeps running
+};
+
+// What a schedule names where a timer fires.
+inline constexpr std::string_view kTimerName = "timer";
+
+// At task's n-th sync operation, `next` goes on (or a timer fires).
+struct ScheduleEntry {
+  std::string task;  // scope path
+  uint64_t n = 0;
+  std::string next;  // scope path, or kTimerName
+
+  // "w0/h0/i0/a 17 -> w0/h0/i0/b".
+  std::string ToString() const;
+  // Errors: kInvalid, naming what was expected.
+  static env::Result<ScheduleEntry> Parse(std::string_view text);
+};
+
+struct StrategyOptions {
+  StrategyKind kind = StrategyKind::kRandomWalk;
+  // kRandomWalk: the chance to leave a task that could go on, and the chance
+  // that the earliest timer fires although a task could go on. A denominator
+  // is at least 1; callers draw the fractions per seed (1/1 .. 1/32).
+  uint32_t switch_numerator = 1;
+  uint32_t switch_denominator = 4;
+  uint32_t timer_numerator = 1;
+  uint32_t timer_denominator = 128;
+  // kRoundRobin: operations before a switch.
+  uint32_t quantum = 1;
+  // Fairness of every kind: after so many operations in a row of one task
+  // while others could run, the next one in id order runs; after so many
+  // operations of any task while a timer is pending, it fires. They keep a
+  // poller from stopping the others, or time.
+  uint32_t max_run = 1000;
+  uint32_t max_ops_without_timer = 5000;
+  // kRecorded.
+  std::vector<ScheduleEntry> schedule;
+};
+
+// One runnable task as strategies see it.
+struct Candidate {
+  uint64_t key;  // its scope's key
+  env::TaskId id;
+  Task* task;
+};
+
+// One scheduling point.
+struct SchedulePoint {
+  uint64_t scope_key;   // of the task that reached it
+  uint64_t n;           // its n-th sync operation
+  env::TaskId current;  // kNoTask: nobody can keep running (parked, exited)
+  env::TaskId last;     // who reached the point
+};
+
+// Answers "keep running", or the default successor when nobody can.
+inline constexpr size_t kKeepRunning = SIZE_MAX;
+
+class Strategy {
+ public:
+  virtual ~Strategy() = default;
+
+  // Does the earliest timer fire although a task could go on? Called exactly
+  // once per point, before Next. earliest_ns is its deadline, kForever if no
+  // timer is pending; the answer is of no account then.
+  virtual bool Begin(const SchedulePoint& point, env::TimeNs earliest_ns) = 0;
+
+  // The index into candidates (sorted by id) of who goes on, or kKeepRunning.
+  // Requires: at least one candidate differs from point.current.
+  virtual size_t Next(const SchedulePoint& point,
+                      std::span<const Candidate> candidates) = 0;
+
+  // Entries of a recorded schedule that named a task that could not run.
+  virtual uint64_t misses() const { return 0; }
+};
+
+// choices is used by kRandomWalk only and outlives the strategy.
+std::unique_ptr<Strategy> MakeStrategy(const StrategyOptions& options,
+                                       Choices* choices);
+
+// The candidate after `id` in id order, wrapping around; never `id` itself
+// unless it is alone. Requires: candidates not empty, sorted by id.
+size_t Successor(std::span<const Candidate> candidates, env::TaskId id);
+
+}  // namespace sim
+
+#endif  // MUSTH_SIM_STRATEGIES_H_

@@ -1,0 +1,2 @@
+#!/bin/bash
+for a in "$@"; do case $a in --output_file=*) : > "${a#*=}";; esac; done
