@@ -47,10 +47,12 @@ std::string Client::name() const {
 void Client::Run(engine::Session& session) {
   // A backend that died took its answer with it.
   commit_pending_ = false;
+  running_ = true;
   while (!done()) {
     const PlanTransaction& transaction = session_->transactions[next_++];
     RunTransaction(session, transaction);
   }
+  running_ = false;
 }
 
 void Client::RunTransaction(engine::Session& session,

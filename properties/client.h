@@ -36,6 +36,13 @@ class Client {
   std::string name() const;
   // Every transaction was carried out or cut off by a crash.
   bool done() const { return next_ >= session_->transactions.size(); }
+  // done(), and no backend is still at the last transaction.
+  bool finished() const { return done() && !running_; }
+  // The backend died with its host.
+  void OnBackendLost() {
+    running_ = false;
+    commit_pending_ = false;
+  }
   // A statement whose success would be a commit has no answer yet.
   bool CommitPending() const { return commit_pending_; }
 
@@ -51,6 +58,7 @@ class Client {
   const PlanSession* session_;
   ClientObserver* observer_;
   size_t next_ = 0;
+  bool running_ = false;
   bool commit_pending_ = false;
 };
 

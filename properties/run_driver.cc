@@ -37,7 +37,8 @@ RunDriver::RunDriver(RunParts parts)
   sim::DeviceHost* device_host = &world_.device_host(host_);
   disk_faults_ = std::make_unique<faults::DiskFaults>(
       device_host, parts_.fault_plan, parts_.knobs, &counters_);
-  parts_.disk->Attach(device_host, disk_faults_.get());
+  // Nothing goes wrong during set-up.
+  parts_.disk->Attach(device_host, nullptr);
   world_.AttachFiles(host_, parts_.disk.get());
   crash_faults_ = std::make_unique<faults::CrashFaults>(
       faults::DrawCrashPlan(*parts_.choices,
@@ -138,6 +139,7 @@ void RunDriver::Crash(sim::CrashKind kind) {
   }
   for (const auto& client : clients_) {
     if (client->CommitPending()) ++outcome_.stats.in_doubt;
+    client->OnBackendLost();
   }
   judge_->OnCrash(kind);
   node_.reset();
@@ -164,6 +166,7 @@ void RunDriver::OnStopped() {
       return;
     case StopCause::kSetupDone:
       stage_ = Stage::kWork;
+      parts_.disk->Attach(&world_.device_host(host_), disk_faults_.get());
       BeginWork();
       return;
     case StopCause::kWorkDone:
@@ -284,14 +287,14 @@ void RunDriver::BeginWork() {
       node_->AddClient(c->name(), [this, c](engine::Session& session) {
         c->Run(session);
         bool all_done = true;
-        for (const auto& other : clients_) all_done &= other->done();
+        for (const auto& other : clients_) all_done &= other->finished();
         if (all_done) Stop(StopCause::kWorkDone);
       });
     }
   }
   node_->HoldClients(false);
   bool any_left = false;
-  for (const auto& client : clients_) any_left |= !client->done();
+  for (const auto& client : clients_) any_left |= !client->finished();
   if (!any_left) OnWorkDone();
 }
 

@@ -12,7 +12,8 @@
 //    log (VIS), a ctid inside the file.
 // 5. The commit log has a page for every xid below nextXid, and nothing above
 //    (REC).
-// 6. After a clean shutdown no sector waits to become durable (CKPT).
+// 6. After a clean shutdown no sector of a file that has a name waits to
+//    become durable (CKPT).
 // Does not check: free space and visibility maps, files that belong to no
 // committed relation, pending directory entries (removing WAL is not synced),
 // segments behind the newest.

@@ -59,6 +59,10 @@ void WalOracle::OnEvent(const env::Event& e) {
       CheckEnd(e.a[0], e.seq);
       // The log goes on from here; what was above is written over.
       inserted_.erase(inserted_.lower_bound(e.a[0]), inserted_.end());
+      // The last one may have been cut in two.
+      if (!inserted_.empty() && inserted_.rbegin()->second.end > e.a[0]) {
+        inserted_.erase(std::prev(inserted_.end()));
+      }
       break;
     default:
       break;

@@ -153,6 +153,8 @@ class Disk : public env::Files {
 
   // Sectors (of the device's sector size) with writes that no flush covers.
   uint64_t PendingSectors() const;
+  // As above, of files that still have a name.
+  uint64_t PendingNamedSectors() const;
   // Directory operations that no flush covers.
   uint64_t PendingEntries() const;
   // Sectors whose version is not drawn yet.
