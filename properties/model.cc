@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "sim/fault_hooks.h"
+
 namespace properties {
 namespace {
 
@@ -146,6 +148,11 @@ void Model::OnEvent(const env::Event& e) {
       ++stats_.acked_commits;
       break;
     case EventKind::kCrash:
+      // After a task kill the others go on until the postmaster stops them.
+      if (e.a[0] != static_cast<uint64_t>(sim::CrashKind::kTaskKill)) {
+        EndEpochOnCrash();
+      }
+      break;
     case EventKind::kRecoveryStart:
       EndEpochOnCrash();
       break;

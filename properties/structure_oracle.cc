@@ -191,7 +191,7 @@ void StructureOracle::CheckClog(const ClusterImage& image, uint32_t next_xid) {
 
 void StructureOracle::CheckNothingPending(const sim::Disk& disk, uint64_t seq) {
   seq_ = seq;
-  uint64_t pending = disk.PendingNamedSectors();
+  uint64_t pending = disk.DirtySectors();
   if (pending == 0) return;
   Report("CKPT", "disk after shutdown",
          fmt::format("{} sectors were written and never synced", pending));

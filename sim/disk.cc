@@ -236,11 +236,11 @@ uint64_t Disk::PendingSectors() const {
   return count;
 }
 
-uint64_t Disk::PendingNamedSectors() const {
+uint64_t Disk::DirtySectors() const {
   uint64_t count = 0;
   for (InodeNo inode : state_->touched) {
     const Inode& node = state_->Get(inode);
-    if (node.links > 0) count += node.data.CountPending(state_->Traits());
+    if (node.links > 0) count += node.data.CountDirty(state_->Traits());
   }
   return count;
 }

@@ -153,8 +153,9 @@ class Disk : public env::Files {
 
   // Sectors (of the device's sector size) with writes that no flush covers.
   uint64_t PendingSectors() const;
-  // As above, of files that still have a name.
-  uint64_t PendingNamedSectors() const;
+  // What fsyncs of all files that have a name would write. A failed fsync
+  // leaves pages clean that are pending all the same.
+  uint64_t DirtySectors() const;
   // Directory operations that no flush covers.
   uint64_t PendingEntries() const;
   // Sectors whose version is not drawn yet.

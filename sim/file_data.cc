@@ -319,6 +319,17 @@ uint64_t FileData::CountPending(const DataTraits& traits) const {
   return count;
 }
 
+uint64_t FileData::CountDirty(const DataTraits& traits) const {
+  uint64_t count = 0;
+  for (uint32_t page : dirty_) {
+    const VersionChain& chain = *Find(page)->chain;
+    SlotMask clean = static_cast<SlotMask>(chain.open | FailedLast(chain));
+    count += CountUnits(chain.Live() & static_cast<SlotMask>(~clean),
+                        traits.unit_slots);
+  }
+  return count;
+}
+
 uint64_t FileData::CountOpen(const DataTraits& traits) const {
   uint64_t count = 0;
   for (uint32_t page : open_) {

@@ -100,6 +100,9 @@ class FileData {
   bool HasOpen() const;
   // Units with pending versions; units still undetermined.
   uint64_t CountPending(const DataTraits& traits) const;
+  // As CountPending, without what a failed flush left clean (SFM-22): what the
+  // next flush would write.
+  uint64_t CountDirty(const DataTraits& traits) const;
   uint64_t CountOpen(const DataTraits& traits) const;
   // Appends the issue numbers of all pending writes and size operations.
   void PendingSeqs(std::vector<uint64_t>* seqs) const;

@@ -20,19 +20,6 @@ SlotMask SlotsInRange(uint32_t page, int64_t from, int64_t to, int unit_slots) {
   return SlotRange(static_cast<int>(first), static_cast<int>(last));
 }
 
-// Slots whose newest version exists in the cache alone.
-SlotMask FailedLast(const VersionChain& chain) {
-  SlotMask failed = 0;
-  for (const Undo& undo : chain.undos) {
-    if (undo.kind == UndoKind::kFailed) {
-      failed |= undo.live;
-    } else {
-      failed &= static_cast<SlotMask>(~undo.live);
-    }
-  }
-  return failed;
-}
-
 }  // namespace
 
 void FileData::PruneLists() {

@@ -182,4 +182,16 @@ void Compact(VersionChain* chain) {
   std::erase_if(chain->undos, [](const Undo& undo) { return undo.live == 0; });
 }
 
+SlotMask FailedLast(const VersionChain& chain) {
+  SlotMask failed = 0;
+  for (const Undo& undo : chain.undos) {
+    if (undo.kind == UndoKind::kFailed) {
+      failed |= undo.live;
+    } else {
+      failed &= static_cast<SlotMask>(~undo.live);
+    }
+  }
+  return failed;
+}
+
 }  // namespace sim

@@ -91,6 +91,9 @@ void ForgetSlots(VersionChain* chain, SlotMask mask);
 // Erases undos without a live slot.
 void Compact(VersionChain* chain);
 
+// Slots whose newest version exists in the cache alone: a flush of it failed.
+SlotMask FailedLast(const VersionChain& chain);
+
 }  // namespace sim
 
 #endif  // MUSTH_SIM_VERSION_CHAIN_H_
