@@ -59,6 +59,15 @@ void Model::AddOp(uint32_t xid, env::TaskId task, TupleOp op) {
   Apply(bootstrap, op);
 }
 
+// The record itself decides: a crash may come before the transaction says that
+// it wrote it.
+void Model::OnWalInsert(const env::Event& e) {
+  constexpr uint64_t kXactRmgr = 1;
+  constexpr uint64_t kOpMask = 0x70;  // XLOG_XACT_COMMIT is 0
+  if (e.a[2] >> 8 != kXactRmgr || (e.a[2] & kOpMask) != 0) return;
+  Touch(Low32(e.a[3]), e.task).commit_end = e.a[1];
+}
+
 void Model::OnTupleChange(const env::Event& e) {
   uint32_t xid = Low32(e.a[0]);
   uint32_t rel = Low32(e.a[1]);
@@ -129,6 +138,9 @@ void Model::OnEvent(const env::Event& e) {
       break;
     case EventKind::kTupleRead:
       OnTupleRead(e);
+      break;
+    case EventKind::kWalInsert:
+      OnWalInsert(e);
       break;
     case EventKind::kCommitRecord: {
       Txn& txn = Touch(Low32(e.a[0]), e.task);

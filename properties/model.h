@@ -141,6 +141,7 @@ class Model {
     StatementId statement;
   };
   Txn& Touch(uint32_t xid, env::TaskId task);
+  void OnWalInsert(const env::Event& event);
   void OnTupleChange(const env::Event& event);
   void OnTupleRead(const env::Event& event);
   void AddOp(uint32_t xid, env::TaskId task, TupleOp op);

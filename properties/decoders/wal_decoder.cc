@@ -53,6 +53,7 @@ void WalDecoder::BeginRead(uint64_t lsn) {
   next_ = lsn;
   end_ = lsn;
   last_start_ = 0;
+  last_page_ = 0;
   missing_continuation_ = 0;
   reason_.clear();
 }
@@ -181,9 +182,13 @@ bool WalDecoder::Assemble(std::string_view page, size_t at, bool* restarted) {
     buffer_.append(
         page.substr(header, std::min<size_t>(rest, kPageBytes - header)));
     record_.end = page_lsn + header + AlignUp(rest, 8);
+    last_page_ = page_lsn;
     if (!header_seen && buffer_.size() >= kRecordHeader) {
       header_seen = true;
-      if (!CheckHeader(buffer_)) return false;
+      if (!CheckHeader(buffer_)) {
+        missing_continuation_ = page_lsn;
+        return false;
+      }
     }
   }
   return true;
@@ -215,6 +220,8 @@ bool WalDecoder::Next() {
     break;
   }
   if (!WalRecordCrcMatches(buffer_)) {
+    // A record over several pages is written off at the last of them.
+    if (last_page_ > start_) missing_continuation_ = last_page_;
     return Stop(fmt::format("CRC mismatch at {}", LsnToText(start_)));
   }
   env::Result<WalRecord> decoded = DecodeWalRecord(buffer_);

@@ -106,7 +106,8 @@ class WalDecoder {
   uint64_t end() const { return end_; }
   const std::string& reason() const { return reason_; }
   // Where the log stops in the middle of a record: the page that should go on
-  // with it; 0 if it does not.
+  // with it, or the last page of one whose parts do not make a record; 0 if
+  // it does not.
   uint64_t missing_continuation() const { return missing_continuation_; }
 
  private:
@@ -128,6 +129,7 @@ class WalDecoder {
   uint64_t start_ = 0;
   uint64_t end_ = 0;
   uint64_t last_start_ = 0;  // for xl_prev; 0 at a random start
+  uint64_t last_page_ = 0;  // where the record over several pages ended
   uint64_t missing_continuation_ = 0;
   std::string buffer_;
   std::string reason_;
