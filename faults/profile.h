@@ -51,6 +51,10 @@ struct Profile {
   // What --faults mix gives it, in parts of the sum of all shares.
   uint32_t mix_share = 0;
   std::string_view meaning;
+  // What a crash extends files with may be garbage or stale bytes (SFM-11).
+  // No profile that demands survival has it: relations are extended without
+  // WAL, and PostgreSQL relies on file systems that show zeros there.
+  bool nonzero_fill = false;
 
   bool Has(Family family) const {
     return (families >> static_cast<int>(family) & 1) != 0;

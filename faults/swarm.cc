@@ -237,6 +237,7 @@ bool MayDraw(const KnobInfo& info, const Profile& profile,
              const Knobs& so_far) {
   if (info.choices.empty()) return false;
   if (info.name == "meta") return profile.weak_metadata;
+  if (info.name == "fill") return profile.nonzero_fill;
   if (info.name == "sector_size") return profile.large_sectors;
   if (info.name == "full_page_writes") return so_far.atomic8k != 0;
   return true;

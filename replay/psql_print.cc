@@ -179,7 +179,8 @@ class TablePrinter {
     size_t left = 0;
     if (is_header) {
       left = missing / 2;
-    } else if (IsRightAligned(result_.columns[column].type)) {
+    } else if (line < cell.size() &&
+               IsRightAligned(result_.columns[column].type)) {
       left = missing;
     }
     *out_ += ' ';

@@ -236,7 +236,7 @@ TEST(BufferManager, WalIsFlushedBeforeAnEvictedPageIsWritten) {
 }
 
 TEST(BufferManager, ConcurrentReadersOfOneBlockDoOneRead) {
-  for (uint64_t seed = 0; seed < 100; ++seed) {
+  for (uint64_t seed = 0; seed < 50; ++seed) {
     BufferNode node(seed);
     node.CreateRelation(3);
     for (int p = 0; p < 4; ++p) {
@@ -248,7 +248,7 @@ TEST(BufferManager, ConcurrentReadersOfOneBlockDoOneRead) {
 }
 
 TEST(BufferManager, AWaitingReaderTriesAgainAfterAReadError) {
-  for (uint64_t seed = 0; seed < 100; ++seed) {
+  for (uint64_t seed = 0; seed < 50; ++seed) {
     BufferNode node(seed);
     node.CreateRelation(3);
     bool failed_once = false;
@@ -467,7 +467,7 @@ TEST(BufferManager, CleanupLockWaitsForOtherPins) {
 // Truncation while the checkpointer writes the very pages: their contents are
 // gone afterwards, and nothing writes them again.
 TEST(BufferManager, DroppingWaitsForWritesUnderWay) {
-  for (uint64_t seed = 0; seed < 200; ++seed) {
+  for (uint64_t seed = 0; seed < 60; ++seed) {
     BufferNode node(seed);
     node.CreateRelation(6);
     bool truncated = false;
@@ -498,7 +498,7 @@ TEST(BufferManager, DroppingWaitsForWritesUnderWay) {
 // no page is written before its WAL.
 TEST(BufferManager, NoUpdateIsLostUnderAnySchedule) {
   constexpr BlockNumber kBlocks = 14;
-  for (uint64_t seed = 0; seed < 150; ++seed) {
+  for (uint64_t seed = 0; seed < 40; ++seed) {
     BufferNode node(seed);
     node.CreateRelation(kBlocks);
     std::vector<int> expected(kBlocks, 0);

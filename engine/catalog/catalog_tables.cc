@@ -79,6 +79,7 @@ enum PgAttributeColumn {
   kAttstattarget = 3,
   kAttlen = 4,
   kAttnum = 5,
+  kAttndims = 6,
   kAttcacheoff = 7,
   kAtttypmod = 8,
   kAttbyval = 9,
@@ -248,6 +249,8 @@ Result<HeapTuple> FormPgAttributeTuple(const TupleDesc& desc, Oid relid,
   values[kAttstattarget] = Datum::Int(attnum > 0 ? -1 : 0);
   values[kAttlen] = Datum::Int(att.attlen);
   values[kAttnum] = Datum::Int(attnum);
+  bool is_array = FindType(att.atttypid)->typcategory == 'A';
+  values[kAttndims] = Datum::Int(is_array ? 1 : 0);
   values[kAttcacheoff] = Datum::Int(-1);
   values[kAtttypmod] = Datum::Int(att.atttypmod);
   values[kAttbyval] = Datum::Bool(att.attbyval);

@@ -74,8 +74,8 @@ void Writer(Backend& be, int client, bool synchronous, Told* told) {
 
 void Checkpointer(Backend& be) {
   for (int i = 0; i < 4; ++i) {
-    PanicIfError(
-        be, CreateCheckPoint(be, CHECKPOINT_IMMEDIATE | CHECKPOINT_FORCE));
+    PanicIfError(be,
+                 CreateCheckPoint(be, CHECKPOINT_IMMEDIATE | CHECKPOINT_FORCE));
   }
 }
 
@@ -118,8 +118,7 @@ uint64_t RunOnce(uint64_t seed, uint64_t crash_after) {
     StartTransaction(be, IsolationLevel::kReadCommitted);
     HeapTuple row = HeapTestNode::MakeRow(kCounterId, 0, "");
     RelationData rel = HeapTestNode::MakeRelation();
-    PanicIfError(be,
-                 HeapInsert(be, rel, &row, GetCurrentCommandId(be, true)));
+    PanicIfError(be, HeapInsert(be, rel, &row, GetCurrentCommandId(be, true)));
     PanicIfError(be, CommitTransaction(be));
   }});
   Told told;

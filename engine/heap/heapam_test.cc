@@ -93,7 +93,6 @@ TEST(Heap, CommittedRowsSurviveARestartAndAbortedOnesDoNot) {
   }});
 }
 
-
 TEST(Heap, OwnChangesShowFromTheNextCommandOn) {
   RelationData rel = HeapTestNode::MakeRelation();
   HeapTestNode node{HeapTestOptions()};
@@ -277,8 +276,7 @@ TEST(Heap, ConcurrentCountersLoseNoIncrement) {
     node.RunToEnd({[&](Backend& be) {
       std::vector<RowValues> rows = SelectAll(be, rel);
       ASSERT_EQ(rows.size(), 1u) << "seed " << seed;
-      EXPECT_EQ(rows[0].value, kClients * kRounds - aborted)
-          << "seed " << seed;
+      EXPECT_EQ(rows[0].value, kClients * kRounds - aborted) << "seed " << seed;
       EXPECT_EQ(rows[0].note.size(), 1500u);
     }});
     if (testing::Test::HasFatalFailure()) return;

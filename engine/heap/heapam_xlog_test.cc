@@ -25,10 +25,9 @@ RC_GTEST_PROP(CommonEnds, RebuildTheNewDataAndNeverOverlap, ()) {
   RC_ASSERT(ends.suffix == 0 || ends.suffix >= 3);
   size_t both = size_t{ends.prefix} + ends.suffix;
   RC_ASSERT(both <= std::min(old_data.size(), new_data.size()));
-  std::string rebuilt =
-      old_data.substr(0, ends.prefix) +
-      new_data.substr(ends.prefix, new_data.size() - both) +
-      old_data.substr(old_data.size() - ends.suffix);
+  std::string rebuilt = old_data.substr(0, ends.prefix) +
+                        new_data.substr(ends.prefix, new_data.size() - both) +
+                        old_data.substr(old_data.size() - ends.suffix);
   RC_ASSERT(rebuilt == new_data);
   // Longest possible: the next byte differs, or there is none.
   size_t shorter = std::min(old_data.size(), new_data.size());
@@ -73,7 +72,7 @@ class RecordSizes {
  public:
   // Inserts `before`, then replaces it by `after` on its page; returns the
   // update's record.
-  static std::string OfUpdate(const RelationData& rel, HeapTuple before,
+  static std::string OfUpdate(RelationData rel, HeapTuple before,
                               HeapTuple after) {
     HeapTestNode node{HeapTestOptions()};
     node.RunToEnd({[&](Backend& be) {
@@ -173,9 +172,9 @@ void RandomHistory(Backend& be, const RelationData& rel, uint64_t seed,
         continue;
       }
       ItemPointerData tid = rows[draw.Below("row", rows.size())].tid;
-      auto result =
-          kind == 1 ? HeapDelete(be, rel, tid, cid, true, &failure)
-                    : HeapUpdate(be, rel, tid, &row, cid, true, &failure);
+      auto result = kind == 1
+                        ? HeapDelete(be, rel, tid, cid, true, &failure)
+                        : HeapUpdate(be, rel, tid, &row, cid, true, &failure);
       failed = !result.ok();  // a deadlock
     }
     if (failed || draw.Chance("abort", 1, 4)) {

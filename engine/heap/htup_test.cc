@@ -118,7 +118,8 @@ Column RandomColumn() {
   } else {
     int limit = type.len > 0 ? type.len + 1 : 300;
     auto size = static_cast<size_t>(*rc::gen::inRange(0, limit));
-    c.bytes = *rc::gen::container<std::string>(size, rc::gen::arbitrary<char>());
+    c.bytes =
+        *rc::gen::container<std::string>(size, rc::gen::arbitrary<char>());
   }
   return c;
 }
@@ -139,10 +140,9 @@ TupleDesc DescOf(const std::vector<Column>& columns) {
 Result<HeapTuple> Form(const std::vector<Column>& columns) {
   std::vector<Datum> values;
   for (const Column& c : columns) {
-    values.push_back(c.isnull ? Datum::Null()
-                     : c.att.attbyval
-                         ? Datum::Int(static_cast<int64_t>(c.num))
-                         : Datum::Bytes(c.bytes));
+    values.push_back(c.isnull         ? Datum::Null()
+                     : c.att.attbyval ? Datum::Int(static_cast<int64_t>(c.num))
+                                      : Datum::Bytes(c.bytes));
   }
   return HeapFormTuple(DescOf(columns), values);
 }

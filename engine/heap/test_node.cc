@@ -151,8 +151,8 @@ void HeapTestNode::Postmaster(const std::vector<Body>& clients, bool shutdown) {
   WaitForChildren();
   if (!shutdown || !panic_.empty()) return;
   Spawn("checkpointer", BackendType::kCheckpointer, [](Backend& be) {
-    PanicIfError(be, CreateCheckPoint(be, CHECKPOINT_IS_SHUTDOWN |
-                                              CHECKPOINT_IMMEDIATE));
+    PanicIfError(be, CreateCheckPoint(
+                         be, CHECKPOINT_IS_SHUTDOWN | CHECKPOINT_IMMEDIATE));
   });
   WaitForChildren();
 }
@@ -269,8 +269,8 @@ std::string HeapTestNode::MaskPage(std::string page) {
   for (OffsetNumber offset = 1; offset <= last; ++offset) {
     const ItemIdData& lp = *PageGetItemId(page.data(), offset);
     if (!ItemIdIsNormal(lp)) continue;
-    auto* tuple = reinterpret_cast<HeapTupleHeaderData*>(
-        PageGetItem(page.data(), lp));
+    auto* tuple =
+        reinterpret_cast<HeapTupleHeaderData*>(PageGetItem(page.data(), lp));
     tuple->t_infomask &= static_cast<uint16_t>(
         ~(HEAP_XMIN_FROZEN | HEAP_XMAX_COMMITTED | HEAP_XMAX_INVALID));
     HeapTupleHeaderSetCid(tuple, 0, false);

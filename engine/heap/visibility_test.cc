@@ -76,13 +76,12 @@ bool SeenAsDone(Fate fate, int cid) {
 
 bool ExpectedMvcc(const Past& past) {
   if (!SeenAsDone(past.xmin, past.cmin)) return false;
-  return !past.has_xmax || past.lock_only ||
-         !SeenAsDone(past.xmax, past.cmax);
+  return !past.has_xmax || past.lock_only || !SeenAsDone(past.xmax, past.cmax);
 }
 
 TmResult ExpectedUpdate(const Past& past) {
-  bool inserted = past.xmin == Fate::kOwn ? past.cmin < kCurcid
-                                          : Committed(past.xmin);
+  bool inserted =
+      past.xmin == Fate::kOwn ? past.cmin < kCurcid : Committed(past.xmin);
   if (!inserted) return TmResult::kInvisible;
   if (!past.has_xmax) return TmResult::kOk;
   if (past.xmax == Fate::kRunning) return TmResult::kBeingModified;
@@ -99,8 +98,8 @@ TmResult ExpectedUpdate(const Past& past) {
 
 class FateNode {
  public:
-  using Check = std::function<void(Backend&, const SnapshotData&,
-                                   const TransactionId*)>;
+  using Check =
+      std::function<void(Backend&, const SnapshotData&, const TransactionId*)>;
 
   explicit FateNode(Check check) : check_(std::move(check)) {
     HeapTestNode node{HeapTestOptions()};
@@ -171,8 +170,8 @@ void SetPast(Backend& be, const Past& past, const TransactionId* xids,
     tuple->t_infomask |= HEAP_XMAX_INVALID;
     return;
   }
-  TupleCmax cmax = HeapTupleHeaderAdjustCmax(
-      be, *tuple, static_cast<CommandId>(past.cmax));
+  TupleCmax cmax =
+      HeapTupleHeaderAdjustCmax(be, *tuple, static_cast<CommandId>(past.cmax));
   if (past.xmin != Fate::kOwn || past.xmax == Fate::kOwn) {
     HeapTupleHeaderSetCid(tuple, cmax.cid, cmax.is_combo);
   }
@@ -218,8 +217,8 @@ std::vector<Past> AllPasts() {
         for (int cmax : {0, 1, 2}) {
           if (xmin == Fate::kOwn && cmax < cmin) continue;
           for (int kind = 0; kind < 3; ++kind) {
-            pasts.push_back({xmin, cmin, true, kind == 2, xmax, cmax,
-                             kind == 1});
+            pasts.push_back(
+                {xmin, cmin, true, kind == 2, xmax, cmax, kind == 1});
           }
         }
       }
@@ -251,8 +250,8 @@ TEST(Visibility, EveryPastGivesWhatTheDefinitionsSay) {
       }
       SetPast(be, past, xids, row.t_self, tuple);
       for (int look = 0; look < 2; ++look) {
-        auto result = HeapTupleSatisfiesUpdate(be, tuple, kCurcid,
-                                               buffer.get(), row.t_self);
+        auto result = HeapTupleSatisfiesUpdate(be, tuple, kCurcid, buffer.get(),
+                                               row.t_self);
         ASSERT_TRUE(result.ok()) << past.Text();
         EXPECT_EQ(*result, ExpectedUpdate(past)) << past.Text();
         ExpectHonestHints(past, tuple->t_infomask);
@@ -276,15 +275,15 @@ TEST(Visibility, MultiXactsAreReportedAsDamage) {
     buffer.Lock(BufferLockMode::kExclusive);
     auto* tuple = reinterpret_cast<HeapTupleHeaderData*>(
         PageGetItem(buffer.page(), PageGetItemId(buffer.page(), 1)));
-    SetPast(be, {Fate::kCommittedBefore, 0, true, false, Fate::kRunning, 0,
-                 false},
+    SetPast(be,
+            {Fate::kCommittedBefore, 0, true, false, Fate::kRunning, 0, false},
             xids, row.t_self, tuple);
     tuple->t_infomask |= HEAP_XMAX_IS_MULTI;
     EXPECT_FALSE(
         HeapTupleSatisfiesMVCC(be, tuple, snapshot, buffer.get()).ok());
-    EXPECT_FALSE(HeapTupleSatisfiesUpdate(be, tuple, kCurcid, buffer.get(),
-                                          row.t_self)
-                     .ok());
+    EXPECT_FALSE(
+        HeapTupleSatisfiesUpdate(be, tuple, kCurcid, buffer.get(), row.t_self)
+            .ok());
   });
 }
 

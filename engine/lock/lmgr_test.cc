@@ -87,14 +87,14 @@ TEST(Deadlock, OneOfTwoIsTheVictimAndTheOtherGoesOn) {
     EXPECT_EQ(status.sqlstate(), ERRCODE_T_R_DEADLOCK_DETECTED);
     EXPECT_EQ(status.message(), "deadlock detected");
     size_t other = 1 - victim;
-    EXPECT_EQ(status.detail(),
-              fmt::format("Process {} waits for ShareLock on transaction {}; "
-                          "blocked by process {}.\n"
-                          "Process {} waits for ShareLock on transaction {}; "
-                          "blocked by process {}.",
-                          graph.pid(victim), graph.xid(other),
-                          graph.pid(other), graph.pid(other),
-                          graph.xid(victim), graph.pid(victim)));
+    EXPECT_EQ(
+        status.detail(),
+        fmt::format("Process {} waits for ShareLock on transaction {}; "
+                    "blocked by process {}.\n"
+                    "Process {} waits for ShareLock on transaction {}; "
+                    "blocked by process {}.",
+                    graph.pid(victim), graph.xid(other), graph.pid(other),
+                    graph.pid(other), graph.xid(victim), graph.pid(victim)));
   }
 }
 

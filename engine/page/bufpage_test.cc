@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
 
+#include <algorithm>
 #include <cstring>
 #include <string>
 #include <vector>
@@ -30,7 +31,8 @@ void ExpectSame(const char* page, const Model& model) {
   RC_ASSERT(PageHeaderIsSane(page));
   RC_ASSERT(PageGetMaxOffsetNumber(page) == model.size());
   size_t stored = 0;
-  std::vector<bool> taken(BLCKSZ, false);
+  bool overlap = false;
+  std::string taken(BLCKSZ, 0);
   for (size_t i = 0; i < model.size(); ++i) {
     const ItemIdData& lp =
         *PageGetItemId(page, static_cast<OffsetNumber>(i + 1));
@@ -39,11 +41,12 @@ void ExpectSame(const char* page, const Model& model) {
     if (model[i].bytes.empty()) continue;
     RC_ASSERT(lp.lp_off % 8 == 0);
     for (size_t b = 0; b < MaxAlign(lp.lp_len); ++b) {
-      RC_ASSERT(!taken[lp.lp_off + b]);  // items do not overlap
-      taken[lp.lp_off + b] = true;
+      overlap |= taken[lp.lp_off + b] != 0;
+      taken[lp.lp_off + b] = 1;
     }
     stored += MaxAlign(lp.lp_len);
   }
+  RC_ASSERT(!overlap);
   RC_ASSERT(stored <= size_t{PageHeader(page)->pd_special} -
                           size_t{PageHeader(page)->pd_upper});
 }
@@ -59,7 +62,7 @@ TEST(BufPage, HeapPageMatchesNaiveModel) {
     Page page;
     PageInit(page.data(), 0);
     Model model;
-    int steps = *rc::gen::inRange(1, 200);
+    int steps = *rc::gen::inRange(1, 120);
     for (int step = 0; step < steps; ++step) {
       int what = *rc::gen::inRange(0, 10);
       if (what < 6) {
@@ -108,8 +111,9 @@ TEST(BufPage, HeapPageMatchesNaiveModel) {
                   BLCKSZ - kSizeOfPageHeaderData - 4 * model.size() -
                       Stored(model));
       }
-      ExpectSame(page.data(), model);
+      if (step % 8 == 0) ExpectSame(page.data(), model);
     }
+    ExpectSame(page.data(), model);
   }));
 }
 
@@ -118,7 +122,7 @@ TEST(BufPage, IndexPageMatchesNaiveModel) {
     Page page;
     PageInit(page.data(), 16);
     Model model;
-    int steps = *rc::gen::inRange(1, 150);
+    int steps = *rc::gen::inRange(1, 100);
     for (int step = 0; step < steps; ++step) {
       int what = *rc::gen::inRange(0, 10);
       size_t size = *rc::gen::inRange<size_t>(1, 300);
@@ -168,8 +172,9 @@ TEST(BufPage, IndexPageMatchesNaiveModel) {
                   BLCKSZ - kSizeOfPageHeaderData - 16 - 4 * model.size() -
                       Stored(model));
       }
-      ExpectSame(page.data(), model);
+      if (step % 8 == 0) ExpectSame(page.data(), model);
     }
+    ExpectSame(page.data(), model);
   }));
 }
 
@@ -220,8 +225,11 @@ TEST(BufPage, DamagedPagesStayWithinBounds) {
     static_cast<void>(PageAddItem(page, Item(100, 'y'), 1, false, false));
     static_cast<void>(PageAddItem(page, Item(100, 'y'), 0, false, true));
     PageTruncateLinePointerArray(page);
-    for (char c : fenced.before) RC_ASSERT(c == 0x5A);
-    for (char c : fenced.after) RC_ASSERT(c == 0x5A);
+    auto untouched = [](char c) { return c == 0x5A; };
+    RC_ASSERT(std::all_of(std::begin(fenced.before), std::end(fenced.before),
+                          untouched));
+    RC_ASSERT(std::all_of(std::begin(fenced.after), std::end(fenced.after),
+                          untouched));
   }));
 }
 

@@ -82,23 +82,31 @@ void FakeContent::Resize(int64_t size) {
 }
 
 void FakeContent::Read(int64_t offset, std::span<char> out) const {
-  for (size_t i = 0; i < out.size(); ++i) {
-    int64_t at = offset + static_cast<int64_t>(i);
-    auto chunk = chunks_.find(at / kChunk);
-    out[i] = chunk == chunks_.end()
-                 ? '\0'
-                 : chunk->second[static_cast<size_t>(at % kChunk)];
+  while (!out.empty()) {
+    auto at = static_cast<size_t>(offset % kChunk);
+    size_t n = std::min(out.size(), static_cast<size_t>(kChunk) - at);
+    auto chunk = chunks_.find(offset / kChunk);
+    if (chunk == chunks_.end()) {
+      std::memset(out.data(), 0, n);
+    } else {
+      std::memcpy(out.data(), chunk->second.data() + at, n);
+    }
+    out = out.subspan(n);
+    offset += static_cast<int64_t>(n);
   }
 }
 
 void FakeContent::Write(int64_t offset, std::span<const char> data) {
-  for (size_t i = 0; i < data.size(); ++i) {
-    int64_t at = offset + static_cast<int64_t>(i);
-    std::string& chunk = chunks_[at / kChunk];
-    chunk.resize(kChunk);
-    chunk[static_cast<size_t>(at % kChunk)] = data[i];
-  }
   size_ = std::max(size_, offset + static_cast<int64_t>(data.size()));
+  while (!data.empty()) {
+    auto at = static_cast<size_t>(offset % kChunk);
+    size_t n = std::min(data.size(), static_cast<size_t>(kChunk) - at);
+    std::string& chunk = chunks_[offset / kChunk];
+    chunk.resize(kChunk);
+    std::memcpy(chunk.data() + at, data.data(), n);
+    data = data.subspan(n);
+    offset += static_cast<int64_t>(n);
+  }
 }
 
 env::Status FakeFiles::Enter(FileCall& call) {

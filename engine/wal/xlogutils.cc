@@ -134,6 +134,9 @@ Result<RedoBuffer> XLogReadBufferForRedo(Backend& be, XLogReaderState& record,
   if (buffer != kInvalidBuffer) {
     bool newer = record.EndRecPtr() <= PageGetLSN(BufferGetPage(be, buffer));
     action = newer ? XLogRedoAction::BLK_DONE : XLogRedoAction::BLK_NEEDS_REDO;
+    // A newer page may live in the page cache alone, after a failed fsync.
+    // Images rewrite such pages; without them redo must.
+    if (newer && !XLogCtl(be).fullPageWrites) MarkBufferDirty(be, buffer);
   }
   EmitRedoPage(be, record, block.tag, action);
   return RedoBuffer{action, buffer};
