@@ -108,8 +108,11 @@ env::Status RunSetup(const Plan& plan, ClientObserver* observer,
     observer->OnStatementSent(statement);
     std::vector<engine::StatementResult> results = Execute(session, statement);
     observer->OnStatementResult(statement, results);
-    for (engine::StatementResult& result : results) {
-      if (!result.status.ok()) return std::move(result.status);
+    for (const engine::StatementResult& result : results) {
+      if (result.status.ok()) continue;
+      return env::Status(
+          env::Code::kInvalid,
+          fmt::format("{}: {}", statement.source, result.status.message()));
     }
   }
   return env::Status();

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "engine/common/sites.h"
+#include "engine/sql/parse.h"
 #include "faults/planted_bugs.h"
 #include "faults/profile.h"
 #include "properties/cluster_template.h"
@@ -45,6 +46,29 @@ engine::Config ConfigFrom(const faults::Knobs& knobs) {
   return config;
 }
 
+// A script's text must parse, and use nothing that Musth does not have.
+env::Status CheckTexts(const Plan& plan) {
+  auto check = [](const PlanStatement& statement) -> env::Status {
+    if (statement.statement.has_value() || statement.sql.empty()) return {};
+    env::Status status = engine::ParseSql(statement.sql).status();
+    if (status.ok()) return status;
+    return env::Status(
+        env::Code::kInvalid,
+        fmt::format("{}: {}", statement.source, status.message()));
+  };
+  for (const PlanStatement& statement : plan.setup) {
+    RETURN_IF_ERROR(check(statement));
+  }
+  for (const PlanSession& session : plan.sessions) {
+    for (const PlanTransaction& transaction : session.transactions) {
+      for (const PlanStatement& statement : transaction.statements) {
+        RETURN_IF_ERROR(check(statement));
+      }
+    }
+  }
+  return {};
+}
+
 env::Result<Plan> MakePlan(const RunSpec& spec, const faults::Knobs& knobs,
                            sim::Choices& choices) {
   sim::Scope scope = sim::Scope().Child("w0").Child("plan");
@@ -52,8 +76,11 @@ env::Result<Plan> MakePlan(const RunSpec& spec, const faults::Knobs& knobs,
     PgbenchKnobs pgbench = DrawPgbenchKnobs(choices, scope);
     pgbench.sessions = static_cast<uint32_t>(knobs.sessions);
     pgbench.transactions = static_cast<uint32_t>(knobs.txns);
-    return GeneratePgbenchPlan(choices, scope, pgbench, spec.scripts,
-                               spec.setup_sql);
+    ASSIGN_OR_RETURN(Plan plan,
+                     GeneratePgbenchPlan(choices, scope, pgbench, spec.scripts,
+                                         spec.setup_sql));
+    RETURN_IF_ERROR(CheckTexts(plan));
+    return plan;
   }
   PlanKnobs plan_knobs = DrawPlanKnobs(choices, scope);
   plan_knobs.sessions = static_cast<uint32_t>(knobs.sessions);
@@ -127,6 +154,7 @@ env::Result<RunOutcome> RunOnce(RunContext& context, const RunSpec& spec,
   }
   RunDriver driver(std::move(parts));
   RunOutcome outcome = driver.Drive();
+  if (!driver.setup_status().ok()) return driver.setup_status();
   outcome.unmatched_edits = std::move(unmatched_edits);
   *disk_stats = driver.disk_stats();
   *sync_failures = driver.sync_failures();

@@ -226,8 +226,7 @@ void RunDriver::OnInspected() {
       node_->AddClient(
           "setup",
           [this](engine::Session& session) {
-            env::Status status = RunSetup(parts_.plan, this, session);
-            if (!status.ok()) Fail("set-up: " + status.ToString());
+            setup_status_ = RunSetup(parts_.plan, this, session);
             Stop(StopCause::kSetupDone);
           },
           /*first=*/true);
@@ -274,7 +273,7 @@ void RunDriver::TakeVerdicts() {
 }
 
 void RunDriver::BeginWork() {
-  if (!outcome_.harness_failure.empty()) {
+  if (!setup_status_.ok()) {
     finished_ = true;
     return;
   }

@@ -59,6 +59,8 @@ class RunDriver : public sim::EventSubscriber, public ClientObserver {
   // Runs to the end. Call once.
   RunOutcome Drive();
 
+  // Why the user's set-up SQL failed, with file and line; OK if it did not.
+  const env::Status& setup_status() const { return setup_status_; }
   // The disk after Drive: as the run left it, or a frozen copy of what the
   // last crash left (null if none happened).
   const sim::Disk& disk() const { return *parts_.disk; }
@@ -127,6 +129,7 @@ class RunDriver : public sim::EventSubscriber, public ClientObserver {
   uint64_t task_kills_at_start_ = 0;
   std::string last_panic_;
   uint64_t progress_step_ = 0;  // when a statement or a recovery last ended
+  env::Status setup_status_;
   RunOutcome outcome_;
   sim::TraceTail tail_;
 };

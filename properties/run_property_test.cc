@@ -3,8 +3,8 @@
 //
 // A failure shrinks by dropping sessions and transactions from the plan, then
 // prints the line that runs the smallest spec again:
-//   bazel test //properties:run_property_test \
-//       --test_arg="--replay=seed=5;profile=strict;drop s2"
+//   bazel test //properties:run_property_test
+//     --test_arg="--replay=seed=5;profile=strict;drop s2"
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
@@ -113,7 +113,8 @@ rc::Gen<RunSpec> Specs() {
         }
         return spec;
       });
-  return rc::gen::shrink(rc::gen::noShrink(plain), Smaller);
+  return rc::gen::shrink(rc::gen::noShrink(plain),
+                         [](const RunSpec& spec) { return Smaller(spec); });
 }
 
 RunContext& SharedContext() {

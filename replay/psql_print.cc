@@ -245,7 +245,8 @@ QueryLine FindLine(const CharMap& map, size_t at) {
       line.end = i;
       break;
     }
-    bool second_of_crlf = c == '\n' && i > 0 && map.text[map.byte[i - 1]] == '\r';
+    bool second_of_crlf =
+        c == '\n' && i > 0 && map.text[map.byte[i - 1]] == '\r';
     if (!second_of_crlf) ++line.number;
     line.begin = i + 1;
   }
@@ -281,8 +282,8 @@ void PrintErrorPosition(std::string_view query, int position,
   bool cut_left = false;
   bool cut_right = false;
   if (too_long()) {
-    bool right_is_enough = map.column[line.begin] + kDisplaySize >=
-                           map.column[at] + kMinRightCut;
+    bool right_is_enough =
+        map.column[line.begin] + kDisplaySize >= map.column[at] + kMinRightCut;
     if (right_is_enough) {
       cut_right = true;
       while (too_long()) --line.end;
@@ -297,10 +298,10 @@ void PrintErrorPosition(std::string_view query, int position,
       }
     }
   }
-  std::string head = fmt::format("LINE {}: {}", line.number,
-                                 cut_left ? "..." : "");
-  int caret = static_cast<int>(head.size()) + map.column[at] -
-              map.column[line.begin];
+  std::string head =
+      fmt::format("LINE {}: {}", line.number, cut_left ? "..." : "");
+  int caret =
+      static_cast<int>(head.size()) + map.column[at] - map.column[line.begin];
   *out += head;
   *out += map.text.substr(map.byte[line.begin],
                           map.byte[line.end] - map.byte[line.begin]);

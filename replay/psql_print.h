@@ -18,8 +18,7 @@ void PrintTable(const engine::StatementResult& result, std::string* out);
 // "LINE 3: ...": the line of query that position (1-based, in characters) is
 // in, cut to the screen, and the line with the caret. Nothing if the position
 // is outside of the query.
-void PrintErrorPosition(std::string_view query, int position,
-                        std::string* out);
+void PrintErrorPosition(std::string_view query, int position, std::string* out);
 
 // "ERROR:  message", position, DETAIL, HINT. prefix: "psql:file:3: ".
 void PrintError(std::string_view prefix, const env::Status& status,

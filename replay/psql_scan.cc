@@ -127,8 +127,8 @@ void PsqlScanner::ScanNormal() {
 void PsqlScanner::ScanWord() {
   size_t length = 1;
   while (IsWordChar(Peek(length))) ++length;
-  bool escapes = length == 1 && (Peek() == 'E' || Peek() == 'e') &&
-                 Peek(1) == '\'';
+  bool escapes =
+      length == 1 && (Peek() == 'E' || Peek() == 'e') && Peek(1) == '\'';
   Emit(length);
   if (escapes) {
     Emit(1);

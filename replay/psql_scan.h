@@ -36,9 +36,7 @@ class PsqlScanner {
   std::string TakeQuery();
 
   // For backslash commands, which take the rest of the line.
-  std::string_view rest() const {
-    return std::string_view(line_).substr(at_);
-  }
+  std::string_view rest() const { return std::string_view(line_).substr(at_); }
   void SkipTo(size_t bytes_of_rest) { at_ += bytes_of_rest; }
 
  private:

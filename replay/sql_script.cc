@@ -15,10 +15,10 @@ namespace {
 
 // Variables that change what psql does.
 constexpr std::string_view kSpecialVariables[] = {
-    "AUTOCOMMIT",    "ECHO",         "ECHO_HIDDEN",      "FETCH_COUNT",
-    "HIDE_TABLEAM",  "HISTCONTROL",  "ON_ERROR_ROLLBACK", "ON_ERROR_STOP",
-    "QUIET",         "SHOW_CONTEXT", "SHOW_ALL_RESULTS", "SINGLELINE",
-    "SINGLESTEP",    "VERBOSITY"};
+    "AUTOCOMMIT",   "ECHO",         "ECHO_HIDDEN",       "FETCH_COUNT",
+    "HIDE_TABLEAM", "HISTCONTROL",  "ON_ERROR_ROLLBACK", "ON_ERROR_STOP",
+    "QUIET",        "SHOW_CONTEXT", "SHOW_ALL_RESULTS",  "SINGLELINE",
+    "SINGLESTEP",   "VERBOSITY"};
 
 bool IsUnreadable(const env::Status& status) {
   uint32_t code = status.sqlstate();
@@ -162,8 +162,7 @@ class Script {
       std::string arg;
       size_t used = 0;
       bool was_quoted = false;
-      while (used < rest.size() && !IsBlank(rest[used]) &&
-             rest[used] != '\\') {
+      while (used < rest.size() && !IsBlank(rest[used]) && rest[used] != '\\') {
         if (rest[used] == '`') return false;
         was_quoted = was_quoted || rest[used] == '\'';
         used += ReadArgPart(rest.substr(used), &arg);
@@ -199,14 +198,12 @@ class Script {
   }
 
   size_t ReadVariablePart(std::string_view text, std::string* arg) const {
-    char quote = text.size() > 1 && (text[1] == '\'' || text[1] == '"')
-                     ? text[1]
-                     : '\0';
+    char quote =
+        text.size() > 1 && (text[1] == '\'' || text[1] == '"') ? text[1] : '\0';
     size_t begin = quote != '\0' ? 2 : 1;
     size_t end = begin;
     while (end < text.size() && IsNameChar(text[end])) ++end;
-    bool closed =
-        quote == '\0' || (end < text.size() && text[end] == quote);
+    bool closed = quote == '\0' || (end < text.size() && text[end] == quote);
     auto it = variables_.find(text.substr(begin, end - begin));
     if (end == begin || !closed || it == variables_.end()) {
       *arg += ':';
@@ -246,16 +243,16 @@ class Script {
       return;
     }
     const std::string& name = args[0];
-    bool special = std::find(std::begin(kSpecialVariables),
-                             std::end(kSpecialVariables),
-                             name) != std::end(kSpecialVariables);
+    bool special =
+        std::find(std::begin(kSpecialVariables), std::end(kSpecialVariables),
+                  name) != std::end(kSpecialVariables);
     if (special) {
       Refuse("\\set " + name);
       return;
     }
     if (name.empty() || !std::all_of(name.begin(), name.end(), IsNameChar)) {
-      *out_ += fmt::format("{}error: invalid variable name: \"{}\"\n",
-                           Prefix(), name);
+      *out_ += fmt::format("{}error: invalid variable name: \"{}\"\n", Prefix(),
+                           name);
       return;
     }
     std::string value;

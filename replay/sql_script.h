@@ -18,8 +18,8 @@
 namespace replay {
 
 // Sends one query string to the server; a result per statement in it.
-using ExecuteQuery = std::function<std::vector<engine::StatementResult>(
-    std::string_view query)>;
+using ExecuteQuery =
+    std::function<std::vector<engine::StatementResult>(std::string_view query)>;
 
 // Runs the script, appending to *out. file_name is as in messages.
 // Returns 2 if a statement did not parse (42601), is not supported (0A000) or

@@ -34,9 +34,9 @@ void ExpectGolden(const std::string& name, int exit_code) {
     ExecuteQuery execute = [&session](std::string_view query) {
       return session.ExecuteText(query);
     };
-    EXPECT_EQ(RunSqlScript(name + ".sql", ReadTestData(name + ".sql"), execute,
-                           &out),
-              exit_code);
+    EXPECT_EQ(
+        RunSqlScript(name + ".sql", ReadTestData(name + ".sql"), execute, &out),
+        exit_code);
   });
   std::istringstream got(out);
   std::istringstream want(ReadTestData(name + ".out"));

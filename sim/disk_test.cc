@@ -93,15 +93,17 @@ class Machine {
   void Truncate(int i, int64_t size) {
     EXPECT_TRUE(files[i]->Truncate(size).ok());
     visible[i].resize(size);
-    // A shrink cuts older versions of a sector too, written back or not.
+    CutHistory(i, size);
+    history[i].push_back(visible[i]);
+  }
+  // A shrink cuts older versions of a sector too, written back or not.
+  void CutHistory(int i, size_t size) {
     std::set<std::string> cut(history[i].begin(), history[i].end());
     for (std::string h : history[i]) {
-      if (h.size() <= static_cast<size_t>(size)) continue;
-      h.resize(size);
+      if (h.size() > size) h.resize(size);
       cut.insert(h);
     }
     history[i].assign(cut.begin(), cut.end());
-    history[i].push_back(visible[i]);
   }
   void Fsync(int i) {
     EXPECT_TRUE(files[i]->Fsync().ok());
@@ -124,6 +126,7 @@ class Machine {
         visible[i] = disk->VisibleFile(Name(i));
       } else {
         visible[i].resize(files[i]->Size().value());
+        CutHistory(i, visible[i].size());
         history[i].push_back(visible[i]);
       }
     }

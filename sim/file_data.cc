@@ -251,9 +251,7 @@ FileData::WriteResult FileData::Truncate(uint64_t seq, int64_t size,
   }
   uint32_t last = PageOf(size_ - 1);
   for (uint32_t page = PageOf(size); page <= last; ++page) {
-    const PageSlot* slot = Find(page);
-    if (slot == nullptr || (!slot->block[0] && !slot->block[1] && !slot->chain))
-      continue;
+    // Holes too: bytes written there later go with a lost shrink.
     int64_t keep = std::max<int64_t>(size - int64_t{page} * kPageBytes, 0);
     TruncatePage(page, static_cast<int>(keep), seq, traits, picker, &result);
   }

@@ -215,6 +215,12 @@ const std::vector<Case>& SizeCases() {
        "create f; settle; open f; write f 0 512 A; crash; read f; open f; "
        "truncate f 1024",
        {"read: | f=.1024", "read:.512 | f=.1024", "read:A512 | f=A512.512"}},
+      {"LostShrinkOverAHole",
+       WithFill(Fill::kGarbage),
+       "create f; truncate f 1024; settle; open f; truncate f 0; "
+       "write f 512 512 B; crash",
+       {"f=", "f=.1024", "f=.512?512", "f=.512B512", "f=?512.512", "f=?1024",
+        "f=?512B512"}},
       {"HoleReadsZeros",
        Plain(),
        "create f; settle; open f; write f 1024 512 A; fsync f; crash",

@@ -162,8 +162,9 @@ std::string TrimName(std::string_view name) {
 // bound, then one varlena. Source: src/include/utils/array.h.
 std::string FormRelOptions(int fillfactor) {
   std::string option = "fillfactor=" + std::to_string(fillfactor);
-  const int32_t header[] = {1, 0, static_cast<int32_t>(TEXTOID), 1, 1,
-                            static_cast<int32_t>((option.size() + 4) << 2)};
+  const int32_t header[] = {
+      1, 0, static_cast<int32_t>(TEXTOID),
+      1, 1, static_cast<int32_t>((option.size() + 4) << 2)};
   std::string out(reinterpret_cast<const char*>(header), sizeof(header));
   return out + option;
 }

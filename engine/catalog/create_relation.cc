@@ -105,8 +105,8 @@ Status BootStrapPage(Backend& be, const RelFileNode& rnode,
   for (; *next < rows->size(); ++*next) {
     HeapTuple& row = (*rows)[*next];
     if (PageGetHeapFreeSpace(guard.page()) < MaxAlign(row.data.size())) break;
-    OffsetNumber offset = static_cast<OffsetNumber>(
-        PageGetMaxOffsetNumber(guard.page()) + 1);
+    OffsetNumber offset =
+        static_cast<OffsetNumber>(PageGetMaxOffsetNumber(guard.page()) + 1);
     FreezeTuple(&row, {block, offset});
     OffsetNumber placed =
         PageAddItem(guard.page(), row.data, kInvalidOffsetNumber, false, true);
@@ -191,9 +191,8 @@ Result<Relation> CreateTable(Backend& be, std::string_view name,
   rel->fillfactor = fillfactor;
   RETURN_IF_ERROR(RelationCreateStorage(be, rel->rd_node));
 
-  RegisterXactCallback(be, [](Backend& backend, bool) {
-    ++SharedCatalog(backend).generation;
-  });
+  RegisterXactCallback(
+      be, [](Backend& backend, bool) { ++SharedCatalog(backend).generation; });
   PgClassRow row;
   row.oid = oid;
   row.relname = name;

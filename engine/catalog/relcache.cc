@@ -84,9 +84,9 @@ Result<Relation> BuildRelation(Backend& be, const PgClassRow& row) {
     RETURN_IF_ERROR(HeapDeformTuple(attrelid_only, tuple, {&attrelid, 1}));
     return static_cast<Oid>(attrelid.num) == row.oid;
   };
-  ASSIGN_OR_RETURN(std::vector<PgAttributeRow> atts,
-                   ScanCatalog<PgAttributeRow>(be, catalog, wanted,
-                                               DeformPgAttributeTuple));
+  ASSIGN_OR_RETURN(
+      std::vector<PgAttributeRow> atts,
+      ScanCatalog<PgAttributeRow>(be, catalog, wanted, DeformPgAttributeTuple));
   std::erase_if(atts, [](const PgAttributeRow& a) { return a.attnum <= 0; });
   std::sort(atts.begin(), atts.end(),
             [](const PgAttributeRow& a, const PgAttributeRow& b) {
@@ -166,10 +166,9 @@ Result<std::vector<Relation>> ListUserRelations(Backend& be) {
   std::erase_if(rows, [](const PgClassRow& row) {
     return row.oid < kFirstNormalObjectId;
   });
-  std::sort(rows.begin(), rows.end(),
-            [](const PgClassRow& a, const PgClassRow& b) {
-              return a.oid < b.oid;
-            });
+  std::sort(
+      rows.begin(), rows.end(),
+      [](const PgClassRow& a, const PgClassRow& b) { return a.oid < b.oid; });
   std::vector<Relation> out;
   for (const PgClassRow& row : rows) {
     ASSIGN_OR_RETURN(Relation rel, BuildRelation(be, row));

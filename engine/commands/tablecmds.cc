@@ -13,16 +13,15 @@ namespace {
 
 constexpr size_t kMaxHeapAttributeNumber = 1600;
 
-constexpr std::string_view kSystemColumnNames[] = {
-    "ctid", "xmin", "cmin", "xmax", "cmax", "tableoid"};
+constexpr std::string_view kSystemColumnNames[] = {"ctid", "xmin", "cmin",
+                                                   "xmax", "cmax", "tableoid"};
 
 constexpr std::string_view kSerialTypes[] = {
     "serial", "serial2", "serial4", "serial8", "bigserial", "smallserial"};
 
 template <typename Range>
 bool Contains(const Range& range, std::string_view name) {
-  return std::find(std::begin(range), std::end(range), name) !=
-         std::end(range);
+  return std::find(std::begin(range), std::end(range), name) != std::end(range);
 }
 
 Result<Attribute> BuildAttribute(const ColumnDef& def) {
@@ -82,8 +81,8 @@ Status DefineRelation(Backend& be, const CreateTableStmt& stmt,
   // Looking first spares IF NOT EXISTS a transaction id.
   Result<Relation> existing = RelationByName(be, stmt.table);
   if (existing.ok()) {
-    status = SqlError(ERRCODE_DUPLICATE_TABLE,
-                      "relation \"{}\" already exists", stmt.table);
+    status = SqlError(ERRCODE_DUPLICATE_TABLE, "relation \"{}\" already exists",
+                      stmt.table);
   } else if (existing.status().sqlstate() != ERRCODE_UNDEFINED_TABLE) {
     return std::move(existing).status();
   } else {
@@ -112,8 +111,8 @@ Status RemoveRelations(Backend& be, const DropTableStmt& stmt,
       return SqlError(ERRCODE_UNDEFINED_TABLE, "table \"{}\" does not exist",
                       table);
     }
-    notices->push_back(fmt::format(
-        "NOTICE:  table \"{}\" does not exist, skipping", table));
+    notices->push_back(
+        fmt::format("NOTICE:  table \"{}\" does not exist, skipping", table));
   }
   return {};
 }

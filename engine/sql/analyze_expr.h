@@ -13,8 +13,8 @@ namespace engine {
 // The one table (or function) whose columns an expression may name.
 struct Scope {
   bool has_table = false;
-  std::string refname;      // alias or name
-  std::string table;        // the name, if an alias hides it
+  std::string refname;  // alias or name
+  std::string table;    // the name, if an alias hides it
   TupleDesc columns;
   bool system_columns = false;
   // False where the columns may only be hinted at (VALUES of an INSERT).
@@ -49,6 +49,7 @@ class ExprAnalyzer {
   Result<ExprNode> TransformColumn(const Expr& e);
   Result<ExprNode> TransformParam(const Expr& e);
   Result<ExprNode> TransformOp(const Expr& e);
+  Result<ExprNode> TransformOperator(std::string_view name, const Expr& e);
   Result<ExprNode> TransformBool(const Expr& e);
   Result<ExprNode> TransformNullTest(const Expr& e);
   Result<ExprNode> TransformBetween(const Expr& e);
@@ -74,6 +75,7 @@ class ExprAnalyzer {
   Place place_;
   bool in_aggregate_ = false;
   int depth_ = 0;
+  size_t transformed_ = 0;
   std::vector<AggregateCall> aggregates_;
 };
 

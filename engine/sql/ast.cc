@@ -9,30 +9,97 @@ namespace engine {
 namespace {
 
 // Words that PostgreSQL reserves; as names they need quotes.
-constexpr std::string_view kReservedWords[] = {
-    "all",          "analyse",      "analyze",      "and",
-    "any",          "array",        "as",           "asc",
-    "asymmetric",   "between",      "both",         "case",
-    "cast",         "char",         "check",        "coalesce",
-    "collate",      "column",       "constraint",   "create",
-    "cross",        "current_date", "current_role", "current_time",
-    "current_timestamp", "current_user", "default", "deferrable",
-    "desc",         "distinct",     "do",           "else",
-    "end",          "except",       "false",        "fetch",
-    "for",          "foreign",      "from",         "full",
-    "grant",        "group",        "having",       "in",
-    "initially",    "inner",        "intersect",    "into",
-    "is",           "join",         "lateral",      "leading",
-    "left",         "like",         "limit",        "localtime",
-    "localtimestamp", "natural",    "not",          "null",
-    "offset",       "on",           "only",         "or",
-    "order",        "outer",        "placing",      "primary",
-    "references",   "returning",    "right",        "select",
-    "session_user", "similar",      "some",         "symmetric",
-    "table",        "then",         "to",           "trailing",
-    "true",         "union",        "unique",       "user",
-    "using",        "values",       "variadic",     "when",
-    "where",        "window",       "with"};
+constexpr std::string_view kReservedWords[] = {"all",
+                                               "analyse",
+                                               "analyze",
+                                               "and",
+                                               "any",
+                                               "array",
+                                               "as",
+                                               "asc",
+                                               "asymmetric",
+                                               "between",
+                                               "both",
+                                               "case",
+                                               "cast",
+                                               "char",
+                                               "check",
+                                               "coalesce",
+                                               "collate",
+                                               "column",
+                                               "constraint",
+                                               "create",
+                                               "cross",
+                                               "current_date",
+                                               "current_role",
+                                               "current_time",
+                                               "current_timestamp",
+                                               "current_user",
+                                               "default",
+                                               "deferrable",
+                                               "desc",
+                                               "distinct",
+                                               "do",
+                                               "else",
+                                               "end",
+                                               "except",
+                                               "false",
+                                               "fetch",
+                                               "for",
+                                               "foreign",
+                                               "from",
+                                               "full",
+                                               "grant",
+                                               "group",
+                                               "having",
+                                               "in",
+                                               "initially",
+                                               "inner",
+                                               "intersect",
+                                               "into",
+                                               "is",
+                                               "join",
+                                               "lateral",
+                                               "leading",
+                                               "left",
+                                               "like",
+                                               "limit",
+                                               "localtime",
+                                               "localtimestamp",
+                                               "natural",
+                                               "not",
+                                               "null",
+                                               "offset",
+                                               "on",
+                                               "only",
+                                               "or",
+                                               "order",
+                                               "outer",
+                                               "placing",
+                                               "primary",
+                                               "references",
+                                               "returning",
+                                               "right",
+                                               "select",
+                                               "session_user",
+                                               "similar",
+                                               "some",
+                                               "symmetric",
+                                               "table",
+                                               "then",
+                                               "to",
+                                               "trailing",
+                                               "true",
+                                               "union",
+                                               "unique",
+                                               "user",
+                                               "using",
+                                               "values",
+                                               "variadic",
+                                               "when",
+                                               "where",
+                                               "window",
+                                               "with"};
 
 std::string TypeSql(const TypeName& type) {
   std::string out;
@@ -91,8 +158,8 @@ std::string CaseSql(const Expr& e) {
   std::string out = "CASE";
   size_t i = 0;
   for (; i + 1 < e.args.size(); i += 2) {
-    out += fmt::format(" WHEN {} THEN {}", ToSql(e.args[i]),
-                       ToSql(e.args[i + 1]));
+    out +=
+        fmt::format(" WHEN {} THEN {}", ToSql(e.args[i]), ToSql(e.args[i + 1]));
   }
   if (i < e.args.size()) out += " ELSE " + ToSql(e.args[i]);
   return out + " END";
@@ -142,9 +209,8 @@ std::string NamesSql(const std::vector<std::string>& names) {
 }
 
 std::string ModesSql(const TransactionModes& modes) {
-  static constexpr const char* kLevels[] = {"READ UNCOMMITTED",
-                                            "READ COMMITTED",
-                                            "REPEATABLE READ", "SERIALIZABLE"};
+  static constexpr const char* kLevels[] = {
+      "READ UNCOMMITTED", "READ COMMITTED", "REPEATABLE READ", "SERIALIZABLE"};
   std::string out;
   if (modes.isolation.has_value()) {
     out += fmt::format(" ISOLATION LEVEL {}",
@@ -267,14 +333,14 @@ Expr Make(ExprKind kind, std::vector<Expr> args) {
 }  // namespace
 
 std::string QuoteIdentifier(const std::string& name) {
-  bool plain = !name.empty() && !(name[0] >= '0' && name[0] <= '9') &&
-               std::all_of(name.begin(), name.end(), [](char c) {
-                 return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') ||
-                        c == '_';
-               });
-  bool reserved = std::find(std::begin(kReservedWords),
-                            std::end(kReservedWords),
-                            name) != std::end(kReservedWords);
+  bool plain =
+      !name.empty() && !(name[0] >= '0' && name[0] <= '9') &&
+      std::all_of(name.begin(), name.end(), [](char c) {
+        return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_';
+      });
+  bool reserved =
+      std::find(std::begin(kReservedWords), std::end(kReservedWords), name) !=
+      std::end(kReservedWords);
   if (plain && !reserved) return name;
   std::string out = "\"";
   for (char c : name) {
@@ -417,9 +483,7 @@ Expr And(std::vector<Expr> args) {
   return Make(ExprKind::kAnd, std::move(args));
 }
 Expr Or(std::vector<Expr> args) { return Make(ExprKind::kOr, std::move(args)); }
-Expr Not(Expr operand) {
-  return Make(ExprKind::kNot, {std::move(operand)});
-}
+Expr Not(Expr operand) { return Make(ExprKind::kNot, {std::move(operand)}); }
 Expr IsNull(Expr operand) {
   return Make(ExprKind::kIsNull, {std::move(operand)});
 }

@@ -145,8 +145,8 @@ void SelectCandidate(Candidates* candidates, std::span<const Oid> types) {
     }
     return matches;
   });
-  bool unknown = std::find(types.begin(), types.end(), UNKNOWNOID) !=
-                 types.end();
+  bool unknown =
+      std::find(types.begin(), types.end(), UNKNOWNOID) != types.end();
   if (candidates->size() == 1 || !unknown) return;
   if (ResolveUnknownByCategory(candidates, types) && candidates->size() == 1) {
     return;
@@ -155,9 +155,8 @@ void SelectCandidate(Candidates* candidates, std::span<const Oid> types) {
 }
 
 bool IsSymbol(std::string_view name) {
-  return !name.empty() &&
-         std::string_view("+-*/<>=~!@#%^&|`?").find(name[0]) !=
-             std::string_view::npos;
+  return !name.empty() && std::string_view("+-*/<>=~!@#%^&|`?").find(name[0]) !=
+                              std::string_view::npos;
 }
 
 // "integer + text" or "lower(integer)".
@@ -338,8 +337,7 @@ Result<ExprNode> MakeCall(const Builtin& builtin, std::vector<ExprNode> args,
   call.position = position;
   for (size_t i = 0; i < args.size(); ++i) {
     Oid want = builtin.args[i] == ANYNONARRAYOID ? TEXTOID : builtin.args[i];
-    ASSIGN_OR_RETURN(ExprNode arg,
-                     CoerceType(std::move(args[i]), want, arena));
+    ASSIGN_OR_RETURN(ExprNode arg, CoerceType(std::move(args[i]), want, arena));
     call.args.push_back(std::move(arg));
   }
   return call;

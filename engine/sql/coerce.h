@@ -29,8 +29,7 @@ Result<ExprNode> CoerceToTarget(ExprNode node, Oid to, int32_t typmod,
 // Errors: 42883, 42725, 0A000.
 Result<const Builtin*> ResolveBuiltin(std::span<const Builtin> table,
                                       std::string_view name,
-                                      std::span<const Oid> types,
-                                      int position);
+                                      std::span<const Oid> types, int position);
 
 // The call of builtin on args, with the casts it needs.
 Result<ExprNode> MakeCall(const Builtin& builtin, std::vector<ExprNode> args,

@@ -47,9 +47,7 @@ Civil CivilFromDays(int64_t days) {
   return out;
 }
 
-bool IsLeap(int64_t y) {
-  return y % 4 == 0 && (y % 100 != 0 || y % 400 == 0);
-}
+bool IsLeap(int64_t y) { return y % 4 == 0 && (y % 100 != 0 || y % 400 == 0); }
 
 int64_t DaysInMonth(int64_t y, int64_t m) {
   if (m == 2) return IsLeap(y) ? 29 : 28;
@@ -195,9 +193,8 @@ class DateTimeParser {
 Status ParseError(ParseOutcome outcome, std::string_view type,
                   std::string_view text) {
   if (outcome != ParseOutcome::kBadFormat) {
-    Status error =
-        SqlError(ERRCODE_DATETIME_FIELD_OVERFLOW,
-                 "date/time field value out of range: \"{}\"", text);
+    Status error = SqlError(ERRCODE_DATETIME_FIELD_OVERFLOW,
+                            "date/time field value out of range: \"{}\"", text);
     if (outcome == ParseOutcome::kOutOfRange) return error;
     return std::move(error).WithHint(
         "Perhaps you need a different \"datestyle\" setting.");
@@ -256,18 +253,14 @@ void TimestampOutput(int64_t micros, bool with_zone, std::string* out) {
     *out += micros > 0 ? "infinity" : "-infinity";
     return;
   }
-  int64_t days = micros / kMicrosPerDay;
-  int64_t time = micros % kMicrosPerDay;
-  if (time < 0) {
-    time += kMicrosPerDay;
-    --days;
-  }
+  int64_t days = DaysOfTimestamp(micros);
+  int64_t time = micros - days * kMicrosPerDay;
   bool bc = false;
   AppendDate(days, out, &bc);
   int64_t seconds = time / kMicrosPerSecond;
   int64_t fraction = time % kMicrosPerSecond;
-  fmt::format_to(std::back_inserter(*out), " {:02}:{:02}:{:02}",
-                 seconds / 3600, seconds / 60 % 60, seconds % 60);
+  fmt::format_to(std::back_inserter(*out), " {:02}:{:02}:{:02}", seconds / 3600,
+                 seconds / 60 % 60, seconds % 60);
   if (fraction != 0) {
     std::string digits = fmt::format("{:06}", fraction);
     digits.resize(digits.find_last_not_of('0') + 1);
@@ -275,6 +268,11 @@ void TimestampOutput(int64_t micros, bool with_zone, std::string* out) {
   }
   if (with_zone) *out += "+00";
   if (bc) *out += " BC";
+}
+
+int64_t DaysOfTimestamp(int64_t micros) {
+  int64_t days = micros / kMicrosPerDay;
+  return micros % kMicrosPerDay < 0 ? days - 1 : days;
 }
 
 void DateOutput(int64_t days, std::string* out) {

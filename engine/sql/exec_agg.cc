@@ -44,9 +44,8 @@ Status AggregateState::Advance(EvalContext& context, Arena& arena) {
       break;
     case AggregateKind::kMin:
     case AggregateKind::kMax: {
-      int order = best_.isnull
-                      ? 0
-                      : CompareDatums(call_->arg.type, value, best_);
+      int order =
+          best_.isnull ? 0 : CompareDatums(call_->arg.type, value, best_);
       bool better = call_->kind == AggregateKind::kMin ? order < 0 : order > 0;
       if (best_.isnull || better) best_ = CopyDatum(value, arena);
       break;

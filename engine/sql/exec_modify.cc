@@ -26,7 +26,8 @@ std::string DescribeRow(const TupleDesc& desc, const std::vector<Datum>& row) {
     TypeOutput(desc[i].atttypid, row[i], &text);
     if (text.size() > kMaxFieldLength) {
       size_t end = kMaxFieldLength;
-      while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0) == 0x80) {
+      while (end > 0 &&
+             (static_cast<unsigned char>(text[end]) & 0xC0) == 0x80) {
         --end;
       }
       text.resize(end);
@@ -215,8 +216,8 @@ class Modifier {
   // Moves to the row's newest version; kSkip if it is gone or no longer
   // qualifies.
   Result<RowFate> Recheck(const TmFailure& failure, ItemPointerData* tid) {
-    ASSIGN_OR_RETURN(latest_, HeapFetchLatest(be_, rel_, failure.ctid,
-                                              failure.xmax, cid_));
+    ASSIGN_OR_RETURN(
+        latest_, HeapFetchLatest(be_, rel_, failure.ctid, failure.xmax, cid_));
     if (latest_.data.empty()) return RowFate::kSkip;
     RETURN_IF_ERROR(recheck_.Read(latest_.data, latest_.t_self, &context_));
     ASSIGN_OR_RETURN(bool passes, source_.Passes());

@@ -67,10 +67,9 @@ class SelectOutput {
   }
 
   Status Finish() {
-    std::stable_sort(sorted_.begin(), sorted_.end(),
-                     [this](const auto& a, const auto& b) {
-                       return Compare(a, b) < 0;
-                     });
+    std::stable_sort(
+        sorted_.begin(), sorted_.end(),
+        [this](const auto& a, const auto& b) { return Compare(a, b) < 0; });
     for (const std::vector<Datum>& row : sorted_) {
       if (window_.left == 0) break;
       RETURN_IF_ERROR(Emit(row.data()));

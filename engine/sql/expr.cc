@@ -55,8 +55,7 @@ Status EvalCompare(const ExprNode& node, EvalContext& context, Datum* result) {
   return {};
 }
 
-Status EvalDistinct(const ExprNode& node, EvalContext& context,
-                    Datum* result) {
+Status EvalDistinct(const ExprNode& node, EvalContext& context, Datum* result) {
   Datum a;
   Datum b;
   RETURN_IF_ERROR(Eval(node.args[0], context, &a));
@@ -108,8 +107,7 @@ Status EvalCase(const ExprNode& node, EvalContext& context, Datum* result) {
   return Eval(node.args[i], context, result);
 }
 
-Status EvalCoalesce(const ExprNode& node, EvalContext& context,
-                    Datum* result) {
+Status EvalCoalesce(const ExprNode& node, EvalContext& context, Datum* result) {
   for (const ExprNode& arg : node.args) {
     RETURN_IF_ERROR(Eval(arg, context, result));
     if (!result->isnull) return {};
@@ -123,9 +121,8 @@ Status EvalExtreme(const ExprNode& node, EvalContext& context, Datum* result) {
     Datum value;
     RETURN_IF_ERROR(Eval(arg, context, &value));
     if (value.isnull) continue;
-    int order = result->isnull
-                    ? 0
-                    : CompareDatums(node.compare_type, value, *result);
+    int order =
+        result->isnull ? 0 : CompareDatums(node.compare_type, value, *result);
     bool better = node.negated ? order < 0 : order > 0;
     if (result->isnull || better) *result = value;
   }
@@ -133,13 +130,14 @@ Status EvalExtreme(const ExprNode& node, EvalContext& context, Datum* result) {
 }
 
 Status EvalNullIf(const ExprNode& node, EvalContext& context, Datum* result) {
-  bool equal = false;
-  RETURN_IF_ERROR(EvalCondition(node.args[1], context, &equal));
-  if (equal) {
+  Datum other;
+  RETURN_IF_ERROR(Eval(node.args[0], context, result));
+  RETURN_IF_ERROR(Eval(node.args[1], context, &other));
+  if (result->isnull || other.isnull) return {};
+  if (CompareDatums(node.compare_type, *result, other) == 0) {
     *result = Datum::Null();
-    return {};
   }
-  return Eval(node.args[0], context, result);
+  return {};
 }
 
 Status EvalViaIO(const ExprNode& node, EvalContext& context, Datum* result) {
@@ -229,8 +227,7 @@ Status Eval(const ExprNode& node, EvalContext& context, Datum* result) {
   SIM_UNREACHABLE();
 }
 
-Status EvalCondition(const ExprNode& node, EvalContext& context,
-                     bool* result) {
+Status EvalCondition(const ExprNode& node, EvalContext& context, bool* result) {
   Datum value;
   RETURN_IF_ERROR(Eval(node, context, &value));
   *result = !value.isnull && value.num != 0;
@@ -373,8 +370,8 @@ Status FoldConstants(ExprNode* node, Arena& arena) {
       break;
   }
   for (ExprNode& arg : node->args) RETURN_IF_ERROR(FoldConstants(&arg, arena));
-  bool constant = node->immutable && std::all_of(node->args.begin(),
-                                                 node->args.end(), IsConst);
+  bool constant = node->immutable &&
+                  std::all_of(node->args.begin(), node->args.end(), IsConst);
   return constant ? EvaluateNow(node, arena) : Status();
 }
 

@@ -14,26 +14,26 @@
 namespace engine {
 
 enum class ExprOp : uint8_t {
-  kConst,        // value
-  kColumn,       // row[index]
-  kSystem,       // index: a SystemColumn
-  kGroupKey,     // group_keys[index]
-  kAggregate,    // aggregates[index]
-  kCall,         // builtin function of args, null if any is null
-  kCompare,      // fast_op on two values of compare_type
-  kDistinct,     // IS [NOT] DISTINCT FROM on compare_type
+  kConst,      // value
+  kColumn,     // row[index]
+  kSystem,     // index: a SystemColumn
+  kGroupKey,   // group_keys[index]
+  kAggregate,  // aggregates[index]
+  kCall,       // builtin function of args, null if any is null
+  kCompare,    // fast_op on two values of compare_type
+  kDistinct,   // IS [NOT] DISTINCT FROM on compare_type
   kAnd,
   kOr,
   kNot,
   kIsNull,
   kIsNotNull,
-  kCase,         // when, then, ..., else (always present)
+  kCase,  // when, then, ..., else (always present)
   kCoalesce,
-  kNullIf,       // args[0], or null if the condition args[1] holds
-  kExtreme,      // greatest (negated: least) of args, nulls ignored
-  kRelabel,      // args[0] under another type
-  kViaIO,        // text of args[0], read as type
-  kTypeMod,      // args[0] with the length of type(typmod)
+  kNullIf,   // args[0], or null if args[0] = args[1] on compare_type
+  kExtreme,  // greatest (negated: least) of args, nulls ignored
+  kRelabel,  // args[0] under another type
+  kViaIO,    // text of args[0], read as type
+  kTypeMod,  // args[0] with the length of type(typmod)
 };
 
 enum class SystemColumn : int { kCtid, kXmin, kXmax, kTableOid };

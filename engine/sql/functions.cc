@@ -89,36 +89,6 @@ Status Abs(FunctionContext& context, const Datum* a, Datum* result) {
   return a[0].num < 0 ? Negate<kType>(context, a, result)
                       : Identity(context, a, result);
 }
-// Narrowing casts.
-template <Oid kType>
-Status ToInt(FunctionContext&, const Datum* a, Datum* result) {
-  return IntResult<kType>(false, a[0].num, result);
-}
-Status ToOid(FunctionContext&, const Datum* a, Datum* result) {
-  if (a[0].num < 0 || a[0].num > UINT32_MAX) {
-    return SqlError(ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE, "OID out of range");
-  }
-  *result = Datum::Int(a[0].num);
-  return {};
-}
-// Same 32 bits, other sign.
-Status Int4ToOid(FunctionContext&, const Datum* a, Datum* result) {
-  *result = Datum::Int(static_cast<uint32_t>(a[0].num));
-  return {};
-}
-Status OidToInt4(FunctionContext&, const Datum* a, Datum* result) {
-  *result = Datum::Int(static_cast<int32_t>(a[0].num));
-  return {};
-}
-Status IntToBool(FunctionContext&, const Datum* a, Datum* result) {
-  *result = Datum::Bool(a[0].num != 0);
-  return {};
-}
-Status BoolToText(FunctionContext&, const Datum* a, Datum* result) {
-  *result = Datum::Bytes(a[0].num != 0 ? "true" : "false");
-  return {};
-}
-
 Status XidEqInt4(FunctionContext&, const Datum* a, Datum* result) {
   *result = Datum::Bool(static_cast<uint32_t>(a[0].num) ==
                         static_cast<uint32_t>(a[1].num));
@@ -233,10 +203,8 @@ std::string_view Substr(std::string_view text, int64_t start, int64_t length) {
   int64_t end = length < 0 ? INT64_MAX : start + length;
   if (start < 1) start = 1;
   if (end <= start) return {};
-  text.remove_prefix(
-      CharPrefix(text, static_cast<size_t>(start - 1)).size());
-  return length < 0 ? text
-                    : CharPrefix(text, static_cast<size_t>(end - start));
+  text.remove_prefix(CharPrefix(text, static_cast<size_t>(start - 1)).size());
+  return length < 0 ? text : CharPrefix(text, static_cast<size_t>(end - start));
 }
 
 Status Substr2(FunctionContext&, const Datum* a, Datum* result) {
@@ -255,14 +223,15 @@ Status Substr3(FunctionContext&, const Datum* a, Datum* result) {
 // left(t, n): a negative n leaves out the last -n characters.
 Status Left(FunctionContext&, const Datum* a, Datum* result) {
   int64_t length = static_cast<int64_t>(CharLength(a[0].bytes));
-  int64_t n = a[1].num >= 0 ? a[1].num : std::max<int64_t>(0, length + a[1].num);
+  int64_t n =
+      a[1].num >= 0 ? a[1].num : std::max<int64_t>(0, length + a[1].num);
   *result = Datum::Bytes(CharPrefix(a[0].bytes, static_cast<size_t>(n)));
   return {};
 }
 Status Right(FunctionContext&, const Datum* a, Datum* result) {
   int64_t length = static_cast<int64_t>(CharLength(a[0].bytes));
-  int64_t skip = a[1].num >= 0 ? std::max<int64_t>(0, length - a[1].num)
-                               : -a[1].num;
+  int64_t skip =
+      a[1].num >= 0 ? std::max<int64_t>(0, length - a[1].num) : -a[1].num;
   std::string_view text = a[0].bytes;
   text.remove_prefix(CharPrefix(text, static_cast<size_t>(skip)).size());
   *result = Datum::Bytes(text);
@@ -303,57 +272,6 @@ Status Lpad3(FunctionContext& context, const Datum* a, Datum* result) {
   return LpadWith(context, a[0].bytes, a[1].num, a[2].bytes, result);
 }
 
-// Casts among string types.
-Status TrimCast(FunctionContext&, const Datum* a, Datum* result) {
-  *result = Datum::Bytes(TrimBlanks(a[0].bytes));
-  return {};
-}
-Status ToName(FunctionContext& context, const Datum* a, Datum* result) {
-  ASSIGN_OR_RETURN(*result, TypeInput(NAMEOID, a[0].bytes, *context.arena));
-  return {};
-}
-Status BpcharToName(FunctionContext& context, const Datum* a, Datum* result) {
-  ASSIGN_OR_RETURN(
-      *result, TypeInput(NAMEOID, TrimBlanks(a[0].bytes), *context.arena));
-  return {};
-}
-Status CharToText(FunctionContext& context, const Datum* a, Datum* result) {
-  std::string text;
-  TypeOutput(CHAROID, a[0], &text);
-  *result = Datum::Bytes(context.arena->Copy(text));
-  return {};
-}
-Status TextToChar(FunctionContext&, const Datum* a, Datum* result) {
-  *result = Datum::Int(a[0].bytes.empty() ? 0 : a[0].bytes[0]);
-  return {};
-}
-
-Status DateToTimestamp(FunctionContext&, const Datum* a, Datum* result) {
-  int64_t days = a[0].num;
-  if (days == kDateInfinity || days == kDateMinusInfinity) {
-    *result =
-        Datum::Int(days > 0 ? kTimestampInfinity : kTimestampMinusInfinity);
-    return {};
-  }
-  int64_t micros = 0;
-  if (__builtin_mul_overflow(days, kMicrosPerDay, &micros)) {
-    return SqlError(ERRCODE_DATETIME_FIELD_OVERFLOW,
-                    "date out of range for timestamp");
-  }
-  *result = Datum::Int(micros);
-  return {};
-}
-Status TimestampToDate(FunctionContext&, const Datum* a, Datum* result) {
-  int64_t micros = a[0].num;
-  if (micros == kTimestampInfinity || micros == kTimestampMinusInfinity) {
-    *result = Datum::Int(micros > 0 ? kDateInfinity : kDateMinusInfinity);
-    return {};
-  }
-  int64_t days = micros / kMicrosPerDay;
-  *result = Datum::Int(micros % kMicrosPerDay < 0 ? days - 1 : days);
-  return {};
-}
-
 Status Now(FunctionContext& context, const Datum*, Datum* result) {
   *result = Datum::Int(GetCurrentTransactionStartTimestamp(*context.be));
   return {};
@@ -362,11 +280,11 @@ Status ClockTimestamp(FunctionContext& context, const Datum*, Datum* result) {
   *result = Datum::Int(context.be->env->clock->WallMicros());
   return {};
 }
-Status CurrentDate(FunctionContext& context, const Datum* args,
-                   Datum* result) {
+Status CurrentDate(FunctionContext& context, const Datum* args, Datum* result) {
   Datum now;
   RETURN_IF_ERROR(Now(context, args, &now));
-  return TimestampToDate(context, &now, result);
+  *result = Datum::Int(DaysOfTimestamp(now.num));
+  return {};
 }
 Status TxidCurrent(FunctionContext& context, const Datum*, Datum* result) {
   ASSIGN_OR_RETURN(TransactionId xid, GetCurrentTransactionId(*context.be));
@@ -374,24 +292,24 @@ Status TxidCurrent(FunctionContext& context, const Datum*, Datum* result) {
   return {};
 }
 
-#define COMPARISONS(l, r)                                       \
-  {"<", 2, {l, r}, BOOLOID, nullptr, FastOp::kLt},              \
-      {"<=", 2, {l, r}, BOOLOID, nullptr, FastOp::kLe},         \
-      {"=", 2, {l, r}, BOOLOID, nullptr, FastOp::kEq},          \
-      {"<>", 2, {l, r}, BOOLOID, nullptr, FastOp::kNe},         \
-      {">", 2, {l, r}, BOOLOID, nullptr, FastOp::kGt},          \
-      {">=", 2, {l, r}, BOOLOID, nullptr, FastOp::kGe}
+#define COMPARISONS(l, r)                                \
+  {"<", 2, {l, r}, BOOLOID, nullptr, FastOp::kLt},       \
+      {"<=", 2, {l, r}, BOOLOID, nullptr, FastOp::kLe},  \
+      {"=", 2, {l, r}, BOOLOID, nullptr, FastOp::kEq},   \
+      {"<>", 2, {l, r}, BOOLOID, nullptr, FastOp::kNe},  \
+      {">", 2, {l, r}, BOOLOID, nullptr, FastOp::kGt}, { \
+    ">=", 2, {l, r}, BOOLOID, nullptr, FastOp::kGe       \
+  }
 // Operators of two integer types whose result is the wider one.
-#define ARITHMETIC(l, r, result)                         \
-  {"+", 2, {l, r}, result, Plus<result>},                \
-      {"-", 2, {l, r}, result, Minus<result>},           \
-      {"*", 2, {l, r}, result, Times<result>},           \
-      {"/", 2, {l, r}, result, Divide<result>},          \
-      COMPARISONS(l, r)
-#define UNARY(type)                               \
-  {"-", 1, {type}, type, Negate<type>},           \
-      {"+", 1, {type}, type, Identity},           \
-      {"%", 2, {type, type}, type, Modulo}
+#define ARITHMETIC(l, r, result)               \
+  {"+", 2, {l, r}, result, Plus<result>},      \
+      {"-", 2, {l, r}, result, Minus<result>}, \
+      {"*", 2, {l, r}, result, Times<result>}, \
+      {"/", 2, {l, r}, result, Divide<result>}, COMPARISONS(l, r)
+#define UNARY(type)                                                         \
+  {"-", 1, {type}, type, Negate<type>}, {"+", 1, {type}, type, Identity}, { \
+    "%", 2, {type, type}, type, Modulo                                      \
+  }
 
 constexpr Builtin kOperators[] = {
     ARITHMETIC(INT2OID, INT2OID, INT2OID),
@@ -474,81 +392,61 @@ constexpr Builtin kFunctions[] = {
 #undef STABLE
 #undef VOLATILE
 
-constexpr CastContext kI = CastContext::kImplicit;
-constexpr CastContext kA = CastContext::kAssignment;
-constexpr CastContext kE = CastContext::kExplicit;
-
-// Source: src/include/catalog/pg_cast.dat.
-constexpr CastRow kCasts[] = {
-    {INT8OID, INT2OID, kA, ToInt<INT2OID>},
-    {INT8OID, INT4OID, kA, ToInt<INT4OID>},
-    {INT4OID, INT2OID, kA, ToInt<INT2OID>},
-    {INT2OID, INT4OID, kI, nullptr},
-    {INT2OID, INT8OID, kI, nullptr},
-    {INT4OID, INT8OID, kI, nullptr},
-    {INT4OID, BOOLOID, kE, IntToBool},
-    {BOOLOID, INT4OID, kE, nullptr},
-    {INT8OID, OIDOID, kI, ToOid},
-    {INT2OID, OIDOID, kI, Int4ToOid},
-    {INT4OID, OIDOID, kI, Int4ToOid},
-    {OIDOID, INT8OID, kA, nullptr},
-    {OIDOID, INT4OID, kA, OidToInt4},
-    {TEXTOID, VARCHAROID, kI, nullptr},
-    {TEXTOID, BPCHAROID, kI, nullptr},
-    {VARCHAROID, TEXTOID, kI, nullptr},
-    {VARCHAROID, BPCHAROID, kI, nullptr},
-    {BPCHAROID, TEXTOID, kI, TrimCast},
-    {BPCHAROID, VARCHAROID, kI, TrimCast},
-    {NAMEOID, TEXTOID, kI, nullptr},
-    {NAMEOID, VARCHAROID, kA, nullptr},
-    {NAMEOID, BPCHAROID, kA, nullptr},
-    {TEXTOID, NAMEOID, kI, ToName},
-    {VARCHAROID, NAMEOID, kI, ToName},
-    {BPCHAROID, NAMEOID, kI, BpcharToName},
-    {CHAROID, TEXTOID, kI, CharToText},
-    {CHAROID, VARCHAROID, kA, CharToText},
-    {CHAROID, BPCHAROID, kA, CharToText},
-    {CHAROID, INT4OID, kE, nullptr},
-    {TEXTOID, CHAROID, kA, TextToChar},
-    {VARCHAROID, CHAROID, kA, TextToChar},
-    {BPCHAROID, CHAROID, kA, TextToChar},
-    {BOOLOID, TEXTOID, kA, BoolToText},
-    {BOOLOID, VARCHAROID, kA, BoolToText},
-    {BOOLOID, BPCHAROID, kA, BoolToText},
-    {DATEOID, TIMESTAMPOID, kI, DateToTimestamp},
-    {DATEOID, TIMESTAMPTZOID, kI, DateToTimestamp},
-    {TIMESTAMPOID, TIMESTAMPTZOID, kI, nullptr},
-    {TIMESTAMPOID, DATEOID, kA, TimestampToDate},
-    {TIMESTAMPTZOID, TIMESTAMPOID, kA, nullptr},
-    {TIMESTAMPTZOID, DATEOID, kA, TimestampToDate},
-};
-
-constexpr std::string_view kUnsupportedFunctions[] = {
-    "array_agg",      "avg",           "bit_and",         "bit_or",
-    "bool_and",       "bool_or",       "btrim",           "ceil",
-    "concat",         "concat_ws",     "current_setting", "date_part",
-    "date_trunc",     "every",         "exp",             "extract",
-    "floor",          "format",        "generate_series", "initcap",
-    "like_escape",    "ltrim",         "md5",             "nextval",
-    "overlay",        "pg_sleep",      "position",        "power",
-    "random",         "replace",       "reverse",         "round",
-    "row_number",     "rpad",          "rtrim",           "set_config",
-    "setseed",        "split_part",    "sqrt",            "stddev",
-    "string_agg",     "strpos",        "timezone",        "to_char",
-    "to_timestamp",   "translate",     "trunc",           "variance",
-    "version",        "pg_relation_size"};
+constexpr std::string_view kUnsupportedFunctions[] = {"array_agg",
+                                                      "avg",
+                                                      "bit_and",
+                                                      "bit_or",
+                                                      "bool_and",
+                                                      "bool_or",
+                                                      "btrim",
+                                                      "ceil",
+                                                      "concat",
+                                                      "concat_ws",
+                                                      "current_setting",
+                                                      "date_part",
+                                                      "date_trunc",
+                                                      "every",
+                                                      "exp",
+                                                      "extract",
+                                                      "floor",
+                                                      "format",
+                                                      "generate_series",
+                                                      "initcap",
+                                                      "like_escape",
+                                                      "ltrim",
+                                                      "md5",
+                                                      "nextval",
+                                                      "overlay",
+                                                      "pg_sleep",
+                                                      "position",
+                                                      "power",
+                                                      "random",
+                                                      "replace",
+                                                      "reverse",
+                                                      "round",
+                                                      "row_number",
+                                                      "rpad",
+                                                      "rtrim",
+                                                      "set_config",
+                                                      "setseed",
+                                                      "split_part",
+                                                      "sqrt",
+                                                      "stddev",
+                                                      "string_agg",
+                                                      "strpos",
+                                                      "timezone",
+                                                      "to_char",
+                                                      "to_timestamp",
+                                                      "translate",
+                                                      "trunc",
+                                                      "variance",
+                                                      "version",
+                                                      "pg_relation_size"};
 
 }  // namespace
 
 std::span<const Builtin> Operators() { return kOperators; }
 std::span<const Builtin> Functions() { return kFunctions; }
-
-const CastRow* FindCast(Oid from, Oid to) {
-  for (const CastRow& row : kCasts) {
-    if (row.from == from && row.to == to) return &row;
-  }
-  return nullptr;
-}
 
 bool IsUnsupportedFunction(std::string_view name) {
   return std::find(std::begin(kUnsupportedFunctions),

@@ -155,16 +155,16 @@ Result<std::string> CheckEnum(const Setting& s, std::string_view value) {
   while ((at = options.find('|', at)) != std::string::npos) {
     options.replace(at, 1, ", ");
   }
-  return InvalidValue(s, value)
-      .WithHint(fmt::format("Available values: {}.", options));
+  return InvalidValue(s, value).WithHint(
+      fmt::format("Available values: {}.", options));
 }
 
 Result<std::string> CheckInteger(const Setting& s, std::string_view value) {
   size_t first = !value.empty() && value[0] == '-' ? 1 : 0;
-  bool digits = value.size() > first && value.size() < 10 &&
-                std::all_of(value.begin() + static_cast<ptrdiff_t>(first),
-                            value.end(),
-                            [](char c) { return c >= '0' && c <= '9'; });
+  bool digits =
+      value.size() > first && value.size() < 10 &&
+      std::all_of(value.begin() + static_cast<ptrdiff_t>(first), value.end(),
+                  [](char c) { return c >= '0' && c <= '9'; });
   if (!digits) return InvalidValue(s, value);
   return std::string(value);
 }

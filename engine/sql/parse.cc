@@ -40,8 +40,7 @@ Result<ParseResultPtr> ParseToTree(const std::string& text) {
 
 Result<std::vector<Statement>> ParseSql(std::string_view text) {
   if (text.size() > kMaxSqlTextBytes || SqlNesting(text) > kMaxSqlNesting) {
-    return SqlError(ERRCODE_STATEMENT_TOO_COMPLEX,
-                    "stack depth limit exceeded")
+    return SqlError(ERRCODE_STATEMENT_TOO_COMPLEX, "stack depth limit exceeded")
         .WithDetail(fmt::format(
             "Statements may have {} bytes and {} levels of nesting.",
             kMaxSqlTextBytes, kMaxSqlNesting));

@@ -21,6 +21,9 @@ inline constexpr size_t kMaxSqlTextBytes = 64 * 1024;
 // Levels of the parse tree: an operator or parenthesis counts one, CASE two,
 // SELECT three. 40 levels are 87 KB of stack.
 inline constexpr int kMaxSqlNesting = 40;
+// Expressions of one text, and of one statement once BETWEEN, IN and CASE are
+// written out.
+inline constexpr size_t kMaxExprNodes = 200'000;
 
 // Parses text, which may hold any number of statements.
 // Suspends: no.

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "engine/common/errcodes.h"
+#include "engine/sql/parse.h"
 #include "engine/sql/parse_tree.h"
 
 namespace engine {
@@ -29,8 +30,7 @@ bool IsCatalogSchema(const std::string& schema) {
 bool ParseInt8(const char* text, int64_t* out) {
   bool negative = *text == '-';
   uint64_t value = 0;
-  const uint64_t limit =
-      negative ? uint64_t{1} << 63 : (uint64_t{1} << 63) - 1;
+  const uint64_t limit = negative ? uint64_t{1} << 63 : (uint64_t{1} << 63) - 1;
   const char* p = negative ? text + 1 : text;
   if (*p == '\0') return false;
   for (; *p != '\0'; ++p) {
@@ -43,13 +43,20 @@ bool ParseInt8(const char* text, int64_t* out) {
   return true;
 }
 
-Expr FloatConst(const char* text) {
+void SetInt(int64_t value, Expr* out) {
+  bool small = value >= INT32_MIN && value <= INT32_MAX;
+  out->const_type = small ? INT4OID : INT8OID;
+  out->num = value;
+}
+
+void SetFloat(const char* text, Expr* out) {
   int64_t value = 0;
-  if (ParseInt8(text, &value)) return IntConst(value);
-  Expr e;
-  e.const_type = NUMERICOID;
-  e.name = text;
-  return e;
+  if (ParseInt8(text, &value)) {
+    SetInt(value, out);
+    return;
+  }
+  out->const_type = NUMERICOID;
+  out->name = text;
 }
 
 }  // namespace
@@ -89,305 +96,295 @@ int TreeConverter::Position(int location) const {
   return chars;
 }
 
+// These recurse as deep as the expression, on a task's stack: results go to
+// their place directly, and the dispatchers have no locals.
 Status TreeConverter::ConvertArgs(size_t n, PgQuery__Node** args,
                                   std::vector<Expr>* out) {
   for (size_t i = 0; i < n; ++i) {
-    ASSIGN_OR_RETURN(Expr arg, ConvertExpr(*args[i]));
-    out->push_back(std::move(arg));
+    RETURN_IF_ERROR(ConvertExpr(*args[i], &out->emplace_back()));
   }
   return {};
 }
 
-Result<Expr> TreeConverter::ConvertCall(std::string name, size_t n,
-                                        PgQuery__Node** args, int location) {
-  Expr e;
-  e.kind = ExprKind::kFunction;
-  e.name = std::move(name);
-  e.position = Position(location);
-  RETURN_IF_ERROR(ConvertArgs(n, args, &e.args));
-  return e;
+Status TreeConverter::ConvertArg(const PgQuery__Node& arg, Expr* out) {
+  return ConvertExpr(arg, &out->args.emplace_back());
 }
 
-Result<Expr> TreeConverter::ConvertExpr(const PgQuery__Node& node) {
+Status TreeConverter::ConvertCall(const char* name, size_t n,
+                                  PgQuery__Node** args, int location,
+                                  Expr* out) {
+  out->kind = ExprKind::kFunction;
+  out->name = name;
+  out->position = Position(location);
+  return ConvertArgs(n, args, &out->args);
+}
+
+Status TreeConverter::ConvertExpr(const PgQuery__Node& node, Expr* out) {
+  if (++converted_ > kMaxExprNodes) return TooComplex();
   switch (node.node_case) {
     case PG_QUERY__NODE__NODE_A_CONST:
-      return ConvertConst(*node.a_const);
+      return ConvertConst(*node.a_const, out);
     case PG_QUERY__NODE__NODE_COLUMN_REF:
-      return ConvertColumnRef(*node.column_ref);
+      return ConvertColumnRef(*node.column_ref, out);
     case PG_QUERY__NODE__NODE_A_EXPR:
-      return ConvertAExpr(*node.a_expr);
+      return ConvertAExpr(*node.a_expr, out);
     case PG_QUERY__NODE__NODE_BOOL_EXPR:
-      return ConvertBool(*node.bool_expr);
+      return ConvertBool(*node.bool_expr, out);
     case PG_QUERY__NODE__NODE_BOOLEAN_TEST:
-      return ConvertBooleanTest(*node.boolean_test);
+      return ConvertBooleanTest(*node.boolean_test, out);
     case PG_QUERY__NODE__NODE_FUNC_CALL:
-      return ConvertFuncCall(*node.func_call);
+      return ConvertFuncCall(*node.func_call, out);
     case PG_QUERY__NODE__NODE_CASE_EXPR:
-      return ConvertCase(*node.case_expr);
+      return ConvertCase(*node.case_expr, out);
     case PG_QUERY__NODE__NODE_SQLVALUE_FUNCTION:
-      return ConvertSqlValueFunction(*node.sqlvalue_function);
+      return ConvertSqlValueFunction(*node.sqlvalue_function, out);
     case PG_QUERY__NODE__NODE_COALESCE_EXPR:
       return ConvertCall("coalesce", node.coalesce_expr->n_args,
-                         node.coalesce_expr->args,
-                         node.coalesce_expr->location);
+                         node.coalesce_expr->args, node.coalesce_expr->location,
+                         out);
     case PG_QUERY__NODE__NODE_MIN_MAX_EXPR:
-      return ConvertCall(
-          node.min_max_expr->op == PG_QUERY__MIN_MAX_OP__IS_LEAST ? "least"
-                                                                  : "greatest",
-          node.min_max_expr->n_args, node.min_max_expr->args,
-          node.min_max_expr->location);
-    case PG_QUERY__NODE__NODE_PARAM_REF: {
-      Expr e = Param(node.param_ref->number);
-      e.position = Position(node.param_ref->location);
-      return e;
-    }
-    case PG_QUERY__NODE__NODE_SET_TO_DEFAULT: {
-      Expr e;
-      e.kind = ExprKind::kDefault;
-      e.position = Position(node.set_to_default->location);
-      return e;
-    }
-    case PG_QUERY__NODE__NODE_NULL_TEST: {
-      ASSIGN_OR_RETURN(Expr arg, ConvertExpr(*node.null_test->arg));
-      bool is_null = node.null_test->nulltesttype ==
-                     PG_QUERY__NULL_TEST_TYPE__IS_NULL;
-      Expr e = is_null ? IsNull(std::move(arg)) : IsNotNull(std::move(arg));
-      e.position = Position(node.null_test->location);
-      return e;
-    }
-    case PG_QUERY__NODE__NODE_TYPE_CAST: {
-      ASSIGN_OR_RETURN(Expr arg, ConvertExpr(*node.type_cast->arg));
-      ASSIGN_OR_RETURN(TypeName type,
-                       ConvertTypeName(*node.type_cast->type_name));
-      Expr e = Cast(std::move(arg), std::move(type));
-      e.position = Position(node.type_cast->location);
-      return e;
-    }
+      return ConvertCall(node.min_max_expr->op == PG_QUERY__MIN_MAX_OP__IS_LEAST
+                             ? "least"
+                             : "greatest",
+                         node.min_max_expr->n_args, node.min_max_expr->args,
+                         node.min_max_expr->location, out);
+    case PG_QUERY__NODE__NODE_PARAM_REF:
+      out->kind = ExprKind::kParam;
+      out->num = node.param_ref->number;
+      out->position = Position(node.param_ref->location);
+      return {};
+    case PG_QUERY__NODE__NODE_SET_TO_DEFAULT:
+      out->kind = ExprKind::kDefault;
+      out->position = Position(node.set_to_default->location);
+      return {};
+    case PG_QUERY__NODE__NODE_NULL_TEST:
+      out->kind =
+          node.null_test->nulltesttype == PG_QUERY__NULL_TEST_TYPE__IS_NULL
+              ? ExprKind::kIsNull
+              : ExprKind::kIsNotNull;
+      out->position = Position(node.null_test->location);
+      return ConvertArg(*node.null_test->arg, out);
+    case PG_QUERY__NODE__NODE_TYPE_CAST:
+      return ConvertTypeCast(*node.type_cast, out);
     default:
       return NotSupported(ConstructName(node));
   }
 }
 
-Result<Expr> TreeConverter::ConvertConst(const PgQuery__AConst& c) {
-  Expr e = NullConst();
-  if (c.isnull == 0) {
-    switch (c.val_case) {
-      case PG_QUERY__A__CONST__VAL_IVAL:
-        e = IntConst(c.ival->ival);
-        break;
-      case PG_QUERY__A__CONST__VAL_FVAL:
-        e = FloatConst(c.fval->fval);
-        break;
-      case PG_QUERY__A__CONST__VAL_BOOLVAL:
-        e = BoolConst(c.boolval->boolval != 0);
-        break;
-      case PG_QUERY__A__CONST__VAL_SVAL:
-        e = StringConst(c.sval->sval);
-        break;
-      default:
-        return NotSupported("bit string", Position(c.location));
-    }
-  }
-  e.position = Position(c.location);
-  return e;
+Status TreeConverter::ConvertTypeCast(const PgQuery__TypeCast& c, Expr* out) {
+  out->kind = ExprKind::kCast;
+  out->position = Position(c.location);
+  RETURN_IF_ERROR(ConvertArg(*c.arg, out));
+  ASSIGN_OR_RETURN(out->type, ConvertTypeName(*c.type_name));
+  return {};
 }
 
-Result<Expr> TreeConverter::ConvertColumnRef(const PgQuery__ColumnRef& ref) {
-  Expr e;
-  e.kind = ExprKind::kColumn;
-  e.position = Position(ref.location);
+Status TreeConverter::ConvertConst(const PgQuery__AConst& c, Expr* out) {
+  out->kind = ExprKind::kConst;
+  out->position = Position(c.location);
+  if (c.isnull != 0) {
+    out->isnull = true;
+    return {};
+  }
+  switch (c.val_case) {
+    case PG_QUERY__A__CONST__VAL_IVAL:
+      SetInt(c.ival->ival, out);
+      return {};
+    case PG_QUERY__A__CONST__VAL_FVAL:
+      SetFloat(c.fval->fval, out);
+      return {};
+    case PG_QUERY__A__CONST__VAL_BOOLVAL:
+      out->const_type = BOOLOID;
+      out->num = c.boolval->boolval != 0 ? 1 : 0;
+      return {};
+    case PG_QUERY__A__CONST__VAL_SVAL:
+      out->name = c.sval->sval;
+      return {};
+    default:
+      return NotSupported("bit string", out->position);
+  }
+}
+
+Status TreeConverter::ConvertColumnRef(const PgQuery__ColumnRef& ref,
+                                       Expr* out) {
+  out->kind = ExprKind::kColumn;
+  out->position = Position(ref.location);
   if (ref.n_fields > 2) {
-    return NotSupported("schema-qualified column", e.position);
+    return NotSupported("schema-qualified column", out->position);
   }
   for (size_t i = 0; i < ref.n_fields; ++i) {
     const PgQuery__Node& field = *ref.fields[i];
-    if (i > 0) e.qualifier = e.name;
+    if (i > 0) out->qualifier = out->name;
     if (field.node_case == PG_QUERY__NODE__NODE_A_STAR) {
-      e.kind = ExprKind::kStar;
-      e.name.clear();
+      out->kind = ExprKind::kStar;
+      out->name.clear();
     } else {
-      e.name = NodeText(field);
+      out->name = NodeText(field);
     }
   }
-  return e;
+  return {};
 }
 
-Result<Expr> TreeConverter::ConvertOperator(const PgQuery__AExpr& e) {
+// The operator's name; its schema may be pg_catalog only.
+Status TreeConverter::ConvertOperatorName(const PgQuery__AExpr& e, Expr* out) {
   std::string schema;
-  std::string name = LastName(e.n_name, e.name, &schema);
-  Expr out;
-  out.kind = ExprKind::kOp;
-  out.position = Position(e.location);
-  if (!IsCatalogSchema(schema)) {
-    return NotSupported("OPERATOR() of a schema", out.position);
-  }
-  out.name = std::move(name);
-  if (e.lexpr != nullptr) {
-    ASSIGN_OR_RETURN(Expr left, ConvertExpr(*e.lexpr));
-    out.args.push_back(std::move(left));
-  }
-  ASSIGN_OR_RETURN(Expr right, ConvertExpr(*e.rexpr));
-  out.args.push_back(std::move(right));
-  return out;
+  out->name = LastName(e.n_name, e.name, &schema);
+  if (IsCatalogSchema(schema)) return {};
+  return NotSupported("OPERATOR() of a schema", out->position);
+}
+
+Status TreeConverter::ConvertOperator(const PgQuery__AExpr& e, ExprKind kind,
+                                      Expr* out) {
+  out->kind = kind;
+  RETURN_IF_ERROR(ConvertOperatorName(e, out));
+  if (e.lexpr != nullptr) RETURN_IF_ERROR(ConvertArg(*e.lexpr, out));
+  return ConvertArg(*e.rexpr, out);
 }
 
 // a IN (...) and BETWEEN: the right side is a list.
-Result<Expr> TreeConverter::ConvertListOperator(const PgQuery__AExpr& e,
-                                                ExprKind kind, bool negated) {
+Status TreeConverter::ConvertListOperator(const PgQuery__AExpr& e,
+                                          ExprKind kind, bool negated,
+                                          Expr* out) {
   if (e.rexpr->node_case != PG_QUERY__NODE__NODE_LIST) {
-    return NotSupported(ConstructName(*e.rexpr), Position(e.location));
+    return NotSupported(ConstructName(*e.rexpr), out->position);
   }
-  Expr out;
-  out.kind = kind;
-  out.negated = negated;
-  out.position = Position(e.location);
-  ASSIGN_OR_RETURN(Expr left, ConvertExpr(*e.lexpr));
-  out.args.push_back(std::move(left));
-  RETURN_IF_ERROR(
-      ConvertArgs(e.rexpr->list->n_items, e.rexpr->list->items, &out.args));
-  return out;
+  out->kind = kind;
+  out->negated = negated;
+  RETURN_IF_ERROR(ConvertArg(*e.lexpr, out));
+  return ConvertArgs(e.rexpr->list->n_items, e.rexpr->list->items, &out->args);
 }
 
-Result<Expr> TreeConverter::ConvertAExpr(const PgQuery__AExpr& e) {
-  int position = Position(e.location);
+Status TreeConverter::ConvertAExpr(const PgQuery__AExpr& e, Expr* out) {
+  out->position = Position(e.location);
   switch (e.kind) {
     case PG_QUERY__A__EXPR__KIND__AEXPR_OP:
     case PG_QUERY__A__EXPR__KIND__AEXPR_LIKE:
-      return ConvertOperator(e);
+      return ConvertOperator(e, ExprKind::kOp, out);
     case PG_QUERY__A__EXPR__KIND__AEXPR_DISTINCT:
-    case PG_QUERY__A__EXPR__KIND__AEXPR_NOT_DISTINCT: {
-      ASSIGN_OR_RETURN(Expr out, ConvertOperator(e));
-      out.kind = ExprKind::kDistinctFrom;
-      out.negated = e.kind == PG_QUERY__A__EXPR__KIND__AEXPR_NOT_DISTINCT;
-      return out;
-    }
-    case PG_QUERY__A__EXPR__KIND__AEXPR_NULLIF: {
-      ASSIGN_OR_RETURN(Expr out, ConvertOperator(e));
-      out.kind = ExprKind::kFunction;
-      out.name = "nullif";
-      return out;
-    }
+    case PG_QUERY__A__EXPR__KIND__AEXPR_NOT_DISTINCT:
+      out->negated = e.kind == PG_QUERY__A__EXPR__KIND__AEXPR_NOT_DISTINCT;
+      return ConvertOperator(e, ExprKind::kDistinctFrom, out);
+    case PG_QUERY__A__EXPR__KIND__AEXPR_NULLIF:
+      RETURN_IF_ERROR(ConvertOperator(e, ExprKind::kFunction, out));
+      out->name = "nullif";
+      return {};
     case PG_QUERY__A__EXPR__KIND__AEXPR_IN:
       return ConvertListOperator(e, ExprKind::kIn,
-                                 NodeText(*e.name[0]) == "<>");
+                                 e.name[0]->string->sval[0] == '<', out);
     case PG_QUERY__A__EXPR__KIND__AEXPR_BETWEEN:
-      return ConvertListOperator(e, ExprKind::kBetween, false);
+      return ConvertListOperator(e, ExprKind::kBetween, false, out);
     case PG_QUERY__A__EXPR__KIND__AEXPR_NOT_BETWEEN:
-      return ConvertListOperator(e, ExprKind::kBetween, true);
+      return ConvertListOperator(e, ExprKind::kBetween, true, out);
     case PG_QUERY__A__EXPR__KIND__AEXPR_OP_ANY:
-      return NotSupported("ANY", position);
+      return NotSupported("ANY", out->position);
     case PG_QUERY__A__EXPR__KIND__AEXPR_OP_ALL:
-      return NotSupported("ALL", position);
+      return NotSupported("ALL", out->position);
     case PG_QUERY__A__EXPR__KIND__AEXPR_ILIKE:
-      return NotSupported("ILIKE", position);
+      return NotSupported("ILIKE", out->position);
     case PG_QUERY__A__EXPR__KIND__AEXPR_SIMILAR:
-      return NotSupported("SIMILAR TO", position);
+      return NotSupported("SIMILAR TO", out->position);
     default:
-      return NotSupported("BETWEEN SYMMETRIC", position);
+      return NotSupported("BETWEEN SYMMETRIC", out->position);
   }
 }
 
-Result<Expr> TreeConverter::ConvertBool(const PgQuery__BoolExpr& e) {
-  Expr out;
-  out.position = Position(e.location);
-  out.kind = e.boolop == PG_QUERY__BOOL_EXPR_TYPE__AND_EXPR ? ExprKind::kAnd
-             : e.boolop == PG_QUERY__BOOL_EXPR_TYPE__OR_EXPR
-                 ? ExprKind::kOr
-                 : ExprKind::kNot;
-  RETURN_IF_ERROR(ConvertArgs(e.n_args, e.args, &out.args));
-  return out;
+Status TreeConverter::ConvertBool(const PgQuery__BoolExpr& e, Expr* out) {
+  out->position = Position(e.location);
+  out->kind = e.boolop == PG_QUERY__BOOL_EXPR_TYPE__AND_EXPR  ? ExprKind::kAnd
+              : e.boolop == PG_QUERY__BOOL_EXPR_TYPE__OR_EXPR ? ExprKind::kOr
+                                                              : ExprKind::kNot;
+  return ConvertArgs(e.n_args, e.args, &out->args);
 }
 
 // x IS [NOT] TRUE|FALSE|UNKNOWN in terms of DISTINCT FROM and IS NULL.
-Result<Expr> TreeConverter::ConvertBooleanTest(const PgQuery__BooleanTest& t) {
-  ASSIGN_OR_RETURN(Expr arg, ConvertExpr(*t.arg));
-  Expr out;
-  out.position = Position(t.location);
-  out.kind = ExprKind::kDistinctFrom;
-  switch (t.booltesttype) {
-    case PG_QUERY__BOOL_TEST_TYPE__IS_UNKNOWN:
-      out.kind = ExprKind::kIsNull;
-      break;
-    case PG_QUERY__BOOL_TEST_TYPE__IS_NOT_UNKNOWN:
-      out.kind = ExprKind::kIsNotNull;
-      break;
-    case PG_QUERY__BOOL_TEST_TYPE__IS_TRUE:
-    case PG_QUERY__BOOL_TEST_TYPE__IS_FALSE:
-      out.negated = true;
-      break;
-    default:
-      break;
+Status TreeConverter::ConvertBooleanTest(const PgQuery__BooleanTest& t,
+                                         Expr* out) {
+  out->position = Position(t.location);
+  RETURN_IF_ERROR(ConvertArg(*t.arg, out));
+  PgQuery__BoolTestType type = t.booltesttype;
+  if (type == PG_QUERY__BOOL_TEST_TYPE__IS_UNKNOWN ||
+      type == PG_QUERY__BOOL_TEST_TYPE__IS_NOT_UNKNOWN) {
+    out->kind = type == PG_QUERY__BOOL_TEST_TYPE__IS_UNKNOWN
+                    ? ExprKind::kIsNull
+                    : ExprKind::kIsNotNull;
+    return {};
   }
-  bool truth = t.booltesttype == PG_QUERY__BOOL_TEST_TYPE__IS_TRUE ||
-               t.booltesttype == PG_QUERY__BOOL_TEST_TYPE__IS_NOT_TRUE;
-  out.args.push_back(std::move(arg));
-  if (out.kind == ExprKind::kDistinctFrom) {
-    out.args.push_back(BoolConst(truth));
-  }
-  return out;
+  out->kind = ExprKind::kDistinctFrom;
+  out->negated = type == PG_QUERY__BOOL_TEST_TYPE__IS_TRUE ||
+                 type == PG_QUERY__BOOL_TEST_TYPE__IS_FALSE;
+  Expr& truth = out->args.emplace_back();
+  truth.const_type = BOOLOID;
+  truth.num = type == PG_QUERY__BOOL_TEST_TYPE__IS_TRUE ||
+                      type == PG_QUERY__BOOL_TEST_TYPE__IS_NOT_TRUE
+                  ? 1
+                  : 0;
+  return {};
 }
 
-Result<Expr> TreeConverter::ConvertFuncCall(const PgQuery__FuncCall& f) {
-  int position = Position(f.location);
-  if (f.over != nullptr) return NotSupported("OVER", position);
-  if (f.agg_filter != nullptr) return NotSupported("FILTER", position);
+Status TreeConverter::CheckFuncCall(const PgQuery__FuncCall& f, Expr* out) {
+  out->position = Position(f.location);
+  if (f.over != nullptr) return NotSupported("OVER", out->position);
+  if (f.agg_filter != nullptr) return NotSupported("FILTER", out->position);
   if (f.n_agg_order > 0) {
-    return NotSupported("ORDER BY in an aggregate", position);
+    return NotSupported("ORDER BY in an aggregate", out->position);
   }
-  if (f.func_variadic != 0) return NotSupported("VARIADIC", position);
+  if (f.func_variadic != 0) return NotSupported("VARIADIC", out->position);
   std::string schema;
-  std::string name = LastName(f.n_funcname, f.funcname, &schema);
-  if (!IsCatalogSchema(schema)) name = schema + "." + name;
-  ASSIGN_OR_RETURN(Expr e,
-                   ConvertCall(std::move(name), f.n_args, f.args, f.location));
-  e.distinct = f.agg_distinct != 0;
-  if (f.agg_star != 0) e.args.push_back(Star());
-  return e;
+  out->name = LastName(f.n_funcname, f.funcname, &schema);
+  if (!IsCatalogSchema(schema)) out->name = schema + "." + out->name;
+  return {};
 }
 
-Result<Expr> TreeConverter::ConvertCase(const PgQuery__CaseExpr& c) {
-  Expr out;
-  out.kind = ExprKind::kCase;
-  out.position = Position(c.location);
+Status TreeConverter::ConvertFuncCall(const PgQuery__FuncCall& f, Expr* out) {
+  out->kind = ExprKind::kFunction;
+  out->distinct = f.agg_distinct != 0;
+  RETURN_IF_ERROR(CheckFuncCall(f, out));
+  RETURN_IF_ERROR(ConvertArgs(f.n_args, f.args, &out->args));
+  if (f.agg_star != 0) out->args.emplace_back().kind = ExprKind::kStar;
+  return {};
+}
+
+// CASE x WHEN y is CASE WHEN x = y.
+Status TreeConverter::ConvertWhen(const PgQuery__CaseExpr& c,
+                                  const PgQuery__Node& when, Expr* out) {
+  if (c.arg == nullptr) return ConvertExpr(when, out);
+  out->kind = ExprKind::kOp;
+  out->name = "=";
+  RETURN_IF_ERROR(ConvertArg(*c.arg, out));
+  RETURN_IF_ERROR(ConvertArg(when, out));
+  out->position = out->args[1].position;
+  return {};
+}
+
+Status TreeConverter::ConvertCase(const PgQuery__CaseExpr& c, Expr* out) {
+  out->kind = ExprKind::kCase;
+  out->position = Position(c.location);
   for (size_t i = 0; i < c.n_args; ++i) {
     const PgQuery__CaseWhen& when = *c.args[i]->case_when;
-    ASSIGN_OR_RETURN(Expr condition, ConvertExpr(*when.expr));
-    if (c.arg != nullptr) {
-      ASSIGN_OR_RETURN(Expr subject, ConvertExpr(*c.arg));
-      int position = condition.position;
-      condition = Binary("=", std::move(subject), std::move(condition));
-      condition.position = position;
-    }
-    ASSIGN_OR_RETURN(Expr result, ConvertExpr(*when.result));
-    out.args.push_back(std::move(condition));
-    out.args.push_back(std::move(result));
+    RETURN_IF_ERROR(ConvertWhen(c, *when.expr, &out->args.emplace_back()));
+    RETURN_IF_ERROR(ConvertArg(*when.result, out));
   }
-  if (c.defresult != nullptr) {
-    ASSIGN_OR_RETURN(Expr otherwise, ConvertExpr(*c.defresult));
-    out.args.push_back(std::move(otherwise));
-  }
-  return out;
+  return c.defresult == nullptr ? Status() : ConvertArg(*c.defresult, out);
 }
 
-Result<Expr> TreeConverter::ConvertSqlValueFunction(
-    const PgQuery__SQLValueFunction& f) {
-  Expr e;
-  e.kind = ExprKind::kFunction;
-  e.position = Position(f.location);
+Status TreeConverter::ConvertSqlValueFunction(
+    const PgQuery__SQLValueFunction& f, Expr* out) {
+  out->kind = ExprKind::kFunction;
+  out->position = Position(f.location);
   switch (f.op) {
     case PG_QUERY__SQLVALUE_FUNCTION_OP__SVFOP_CURRENT_TIMESTAMP:
-      e.name = "current_timestamp";
-      return e;
+      out->name = "current_timestamp";
+      return {};
     case PG_QUERY__SQLVALUE_FUNCTION_OP__SVFOP_LOCALTIMESTAMP:
-      e.name = "localtimestamp";
-      return e;
+      out->name = "localtimestamp";
+      return {};
     case PG_QUERY__SQLVALUE_FUNCTION_OP__SVFOP_CURRENT_DATE:
-      e.name = "current_date";
-      return e;
+      out->name = "current_date";
+      return {};
     default:
       return NotSupported(
           "CURRENT_TIME, CURRENT_USER or a precision of CURRENT_TIMESTAMP",
-          e.position);
+          out->position);
   }
 }
 

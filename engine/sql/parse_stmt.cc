@@ -20,35 +20,6 @@ std::string RangeVarName(const PgQuery__RangeVar& r) {
   return name + r.relname;
 }
 
-struct NamedConstruct {
-  PgQuery__Node__NodeCase node_case;
-  const char* name;
-};
-// Where the node's own name would puzzle a reader.
-constexpr NamedConstruct kConstructNames[] = {
-    {PG_QUERY__NODE__NODE_SUB_LINK, "subquery"},
-    {PG_QUERY__NODE__NODE_RANGE_SUBSELECT, "subquery in FROM"},
-    {PG_QUERY__NODE__NODE_JOIN_EXPR, "JOIN"},
-    {PG_QUERY__NODE__NODE_A_ARRAY_EXPR, "ARRAY"},
-    {PG_QUERY__NODE__NODE_A_INDIRECTION, "subscript or field selection"},
-    {PG_QUERY__NODE__NODE_ROW_EXPR, "ROW"},
-    {PG_QUERY__NODE__NODE_COLLATE_CLAUSE, "COLLATE"},
-    {PG_QUERY__NODE__NODE_GROUPING_SET, "GROUPING SETS"},
-    {PG_QUERY__NODE__NODE_INDEX_STMT, "CREATE INDEX"},
-    {PG_QUERY__NODE__NODE_VIEW_STMT, "CREATE VIEW"},
-    {PG_QUERY__NODE__NODE_CREATE_SEQ_STMT, "CREATE SEQUENCE"},
-    {PG_QUERY__NODE__NODE_CREATE_TRIG_STMT, "CREATE TRIGGER"},
-    {PG_QUERY__NODE__NODE_CREATE_TABLE_AS_STMT, "CREATE TABLE AS"},
-    {PG_QUERY__NODE__NODE_LOCK_STMT, "LOCK TABLE"},
-    {PG_QUERY__NODE__NODE_TRUNCATE_STMT, "TRUNCATE TABLE"},
-    {PG_QUERY__NODE__NODE_DECLARE_CURSOR_STMT, "DECLARE CURSOR"},
-    {PG_QUERY__NODE__NODE_CLOSE_PORTAL_STMT, "CLOSE"},
-    {PG_QUERY__NODE__NODE_DEFINE_STMT, "CREATE AGGREGATE, OPERATOR or TYPE"},
-    {PG_QUERY__NODE__NODE_CONSTRAINTS_SET_STMT, "SET CONSTRAINTS"},
-    {PG_QUERY__NODE__NODE_TABLE_LIKE_CLAUSE, "LIKE in CREATE TABLE"},
-    {PG_QUERY__NODE__NODE_MULTI_ASSIGN_REF, "SET (a, b) = (...)"},
-};
-
 const char* ConstraintName(PgQuery__ConstrType type) {
   switch (type) {
     case PG_QUERY__CONSTR_TYPE__CONSTR_DEFAULT:
@@ -90,29 +61,6 @@ const char* TransactionName(PgQuery__TransactionStmtKind kind) {
 }
 
 }  // namespace
-
-Status NotSupported(std::string_view construct, int position) {
-  return SqlError(ERRCODE_FEATURE_NOT_SUPPORTED, "{} is not supported",
-                  construct)
-      .WithCursor(position);
-}
-
-std::string ConstructName(const PgQuery__Node& node) {
-  for (const NamedConstruct& named : kConstructNames) {
-    if (named.node_case == node.node_case) return named.name;
-  }
-  // "alter_table_stmt" to "ALTER TABLE".
-  const ProtobufCFieldDescriptor* field = protobuf_c_message_descriptor_get_field(
-      &pg_query__node__descriptor, static_cast<unsigned>(node.node_case));
-  std::string name = field == nullptr ? "this construct" : field->name;
-  constexpr std::string_view kSuffix = "_stmt";
-  if (name.ends_with(kSuffix)) name.resize(name.size() - kSuffix.size());
-  for (char& c : name) {
-    c = c == '_' ? ' '
-                 : static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
-  }
-  return name;
-}
 
 Result<Statement> TreeConverter::ConvertStatement(const PgQuery__Node& node) {
   Statement out;
@@ -178,7 +126,7 @@ Result<std::vector<TargetItem>> TreeConverter::ConvertTargets(
   for (size_t i = 0; i < n; ++i) {
     const PgQuery__ResTarget& target = *nodes[i]->res_target;
     TargetItem item;
-    ASSIGN_OR_RETURN(item.expr, ConvertExpr(*target.val));
+    RETURN_IF_ERROR(ConvertExpr(*target.val, &item.expr));
     item.alias = target.name;
     out.push_back(std::move(item));
   }
@@ -204,8 +152,8 @@ Result<FromItem> TreeConverter::ConvertFrom(const PgQuery__Node& node) {
                (f.alias == nullptr || f.alias->n_colnames == 0) &&
                f.functions[0]->node_case == PG_QUERY__NODE__NODE_LIST;
   if (!plain) return NotSupported("this form of a function in FROM");
-  ASSIGN_OR_RETURN(out.function,
-                   ConvertExpr(*f.functions[0]->list->items[0]));
+  RETURN_IF_ERROR(
+      ConvertExpr(*f.functions[0]->list->items[0], &out.function.emplace()));
   out.position = out.function->position;
   if (f.alias != nullptr) out.alias = f.alias->aliasname;
   return out;
@@ -234,14 +182,14 @@ Result<SelectStmt> TreeConverter::ConvertSelect(const PgQuery__SelectStmt& s) {
     ASSIGN_OR_RETURN(out.from, ConvertFrom(*s.from_clause[0]));
   }
   if (s.where_clause != nullptr) {
-    ASSIGN_OR_RETURN(out.where, ConvertExpr(*s.where_clause));
+    RETURN_IF_ERROR(ConvertExpr(*s.where_clause, &out.where.emplace()));
   }
   RETURN_IF_ERROR(ConvertArgs(s.n_group_clause, s.group_clause, &out.group_by));
   for (size_t i = 0; i < s.n_sort_clause; ++i) {
     const PgQuery__SortBy& by = *s.sort_clause[i]->sort_by;
     if (by.n_use_op > 0) return NotSupported("ORDER BY USING");
     SortItem item;
-    ASSIGN_OR_RETURN(item.expr, ConvertExpr(*by.node));
+    RETURN_IF_ERROR(ConvertExpr(*by.node, &item.expr));
     item.descending = by.sortby_dir == PG_QUERY__SORT_BY_DIR__SORTBY_DESC;
     if (by.sortby_nulls == PG_QUERY__SORT_BY_NULLS__SORTBY_NULLS_FIRST) {
       item.nulls_first = true;
@@ -251,10 +199,10 @@ Result<SelectStmt> TreeConverter::ConvertSelect(const PgQuery__SelectStmt& s) {
     out.order_by.push_back(std::move(item));
   }
   if (s.limit_count != nullptr) {
-    ASSIGN_OR_RETURN(out.limit, ConvertExpr(*s.limit_count));
+    RETURN_IF_ERROR(ConvertExpr(*s.limit_count, &out.limit.emplace()));
   }
   if (s.limit_offset != nullptr) {
-    ASSIGN_OR_RETURN(out.offset, ConvertExpr(*s.limit_offset));
+    RETURN_IF_ERROR(ConvertExpr(*s.limit_offset, &out.offset.emplace()));
   }
   return out;
 }
@@ -317,11 +265,11 @@ Result<UpdateStmt> TreeConverter::ConvertUpdate(const PgQuery__UpdateStmt& s) {
     SetClause set;
     set.column = target.name;
     set.position = Position(target.location);
-    ASSIGN_OR_RETURN(set.value, ConvertExpr(*target.val));
+    RETURN_IF_ERROR(ConvertExpr(*target.val, &set.value));
     out.sets.push_back(std::move(set));
   }
   if (s.where_clause != nullptr) {
-    ASSIGN_OR_RETURN(out.where, ConvertExpr(*s.where_clause));
+    RETURN_IF_ERROR(ConvertExpr(*s.where_clause, &out.where.emplace()));
   }
   ASSIGN_OR_RETURN(out.returning,
                    ConvertTargets(s.n_returning_list, s.returning_list));
@@ -337,15 +285,14 @@ Result<DeleteStmt> TreeConverter::ConvertDelete(const PgQuery__DeleteStmt& s) {
   out.position = Position(s.relation->location);
   if (s.relation->alias != nullptr) out.alias = s.relation->alias->aliasname;
   if (s.where_clause != nullptr) {
-    ASSIGN_OR_RETURN(out.where, ConvertExpr(*s.where_clause));
+    RETURN_IF_ERROR(ConvertExpr(*s.where_clause, &out.where.emplace()));
   }
   ASSIGN_OR_RETURN(out.returning,
                    ConvertTargets(s.n_returning_list, s.returning_list));
   return out;
 }
 
-Result<ColumnDef> TreeConverter::ConvertColumnDef(
-    const PgQuery__ColumnDef& d) {
+Result<ColumnDef> TreeConverter::ConvertColumnDef(const PgQuery__ColumnDef& d) {
   ColumnDef out;
   out.name = d.colname;
   int position = Position(d.location);
@@ -383,9 +330,8 @@ Status TreeConverter::ConvertOptions(size_t n, PgQuery__Node** options,
     }
     std::string text = option.arg == nullptr ? "" : NodeText(*option.arg);
     bool number = !text.empty() && text.size() <= 9 &&
-                  std::all_of(text.begin(), text.end(), [](char c) {
-                    return c >= '0' && c <= '9';
-                  });
+                  std::all_of(text.begin(), text.end(),
+                              [](char c) { return c >= '0' && c <= '9'; });
     if (!number) {
       return SqlError(ERRCODE_INVALID_PARAMETER_VALUE,
                       "invalid value for integer option \"fillfactor\": {}",
@@ -447,12 +393,11 @@ Result<TransactionModes> TreeConverter::ConvertModes(size_t n,
     std::string_view name = option.defname;
     std::string value = NodeText(*option.arg);
     if (name == "transaction_isolation") {
-      out.isolation = value == "serializable"   ? IsolationName::kSerializable
-                      : value == "repeatable read"
-                          ? IsolationName::kRepeatableRead
-                      : value == "read committed"
-                          ? IsolationName::kReadCommitted
-                          : IsolationName::kReadUncommitted;
+      out.isolation =
+          value == "serializable"      ? IsolationName::kSerializable
+          : value == "repeatable read" ? IsolationName::kRepeatableRead
+          : value == "read committed"  ? IsolationName::kReadCommitted
+                                       : IsolationName::kReadUncommitted;
     } else if (name == "transaction_read_only") {
       out.read_only = value == "1";
     } else if (value == "1") {

@@ -73,10 +73,10 @@ TEST(Parse, PrintedStatementsParseToThemselves) {
 }
 
 TEST(Parse, SyntaxErrorsAreThoseOfPostgres) {
-  EXPECT_EQ(Parsed("selec 1"),
-            "42601: syntax error at or near \"selec\" @1");
+  EXPECT_EQ(Parsed("selec 1"), "42601: syntax error at or near \"selec\" @1");
   EXPECT_EQ(Parsed("select 'é', from"),
-            "42601: syntax error at end of input @17");
+            "42601: syntax error at or near \"from\" @13");
+  EXPECT_EQ(Parsed("select 'é' +"), "42601: syntax error at end of input @13");
   EXPECT_EQ(Parsed("select 'x"),
             "42601: unterminated quoted string at or near \"'x\" @8");
   EXPECT_EQ(Parsed("create table t (a int null not null)"),
@@ -158,11 +158,11 @@ TEST(Parse, WideTextIsNotDeep) {
   EXPECT_LE(SqlNesting("select * from t where a = 1" +
                        Times(1000, " or a = 1 and b <> -2")),
             kMaxSqlNesting);
-  EXPECT_LE(SqlNesting("select '" + Times(1000, "((++not ") + "', \"" +
-                       Times(1000, "((") + "\", $$" + Times(1000, "((") +
-                       "$$ /* " + Times(1000, "((") + " */ -- " +
-                       Times(1000, "((")),
-            kMaxSqlNesting);
+  EXPECT_LE(
+      SqlNesting("select '" + Times(1000, "((++not ") + "', \"" +
+                 Times(1000, "((") + "\", $$" + Times(1000, "((") + "$$ /* " +
+                 Times(1000, "((") + " */ -- " + Times(1000, "((")),
+      kMaxSqlNesting);
   EXPECT_LE(SqlNesting(Times(1000, "select 1 + 1;")), kMaxSqlNesting);
 }
 

@@ -15,6 +15,9 @@ namespace engine {
 // "SAVEPOINT is not supported" and the like. Errors: 0A000, always.
 Status NotSupported(std::string_view construct, int position = 0);
 
+// Errors: 54001, always.
+Status TooComplex();
+
 // What a node is called in a refusal: "ALTER TABLE", "subquery".
 std::string ConstructName(const PgQuery__Node& node);
 
@@ -30,24 +33,30 @@ class TreeConverter {
   int Position(int location) const;
 
   // parse_expr.cc
-  Result<Expr> ConvertExpr(const PgQuery__Node& node);
-  Result<Expr> ConvertConst(const PgQuery__AConst& c);
-  Result<Expr> ConvertColumnRef(const PgQuery__ColumnRef& ref);
-  Result<Expr> ConvertAExpr(const PgQuery__AExpr& e);
-  Result<Expr> ConvertOperator(const PgQuery__AExpr& e);
-  Result<Expr> ConvertListOperator(const PgQuery__AExpr& e, ExprKind kind,
-                                   bool negated);
-  Result<Expr> ConvertBool(const PgQuery__BoolExpr& e);
-  Result<Expr> ConvertBooleanTest(const PgQuery__BooleanTest& e);
-  Result<Expr> ConvertFuncCall(const PgQuery__FuncCall& f);
-  Result<Expr> ConvertCase(const PgQuery__CaseExpr& e);
-  Result<Expr> ConvertSqlValueFunction(const PgQuery__SQLValueFunction& f);
-  Result<Expr> ConvertCall(std::string name, size_t n, PgQuery__Node** args,
-                           int location);
-  Result<TypeName> ConvertTypeName(const PgQuery__TypeName& t);
+  Status ConvertExpr(const PgQuery__Node& node, Expr* out);
+  Status ConvertArg(const PgQuery__Node& arg, Expr* out);
   Status ConvertArgs(size_t n, PgQuery__Node** args, std::vector<Expr>* out);
+  Status ConvertConst(const PgQuery__AConst& c, Expr* out);
+  Status ConvertColumnRef(const PgQuery__ColumnRef& ref, Expr* out);
+  Status ConvertTypeCast(const PgQuery__TypeCast& c, Expr* out);
+  Status ConvertAExpr(const PgQuery__AExpr& e, Expr* out);
+  Status ConvertOperatorName(const PgQuery__AExpr& e, Expr* out);
+  Status ConvertOperator(const PgQuery__AExpr& e, ExprKind kind, Expr* out);
+  Status ConvertListOperator(const PgQuery__AExpr& e, ExprKind kind,
+                             bool negated, Expr* out);
+  Status ConvertBool(const PgQuery__BoolExpr& e, Expr* out);
+  Status ConvertBooleanTest(const PgQuery__BooleanTest& t, Expr* out);
+  Status CheckFuncCall(const PgQuery__FuncCall& f, Expr* out);
+  Status ConvertFuncCall(const PgQuery__FuncCall& f, Expr* out);
+  Status ConvertWhen(const PgQuery__CaseExpr& c, const PgQuery__Node& when,
+                     Expr* out);
+  Status ConvertCase(const PgQuery__CaseExpr& c, Expr* out);
+  Status ConvertSqlValueFunction(const PgQuery__SQLValueFunction& f, Expr* out);
+  Status ConvertCall(const char* name, size_t n, PgQuery__Node** args,
+                     int location, Expr* out);
+  Result<TypeName> ConvertTypeName(const PgQuery__TypeName& t);
 
-  // parse.cc
+  // parse_stmt.cc
   Result<SelectStmt> ConvertSelect(const PgQuery__SelectStmt& s);
   Result<FromItem> ConvertFrom(const PgQuery__Node& node);
   Result<std::vector<TargetItem>> ConvertTargets(size_t n,
@@ -66,6 +75,8 @@ class TreeConverter {
   Status CheckRangeVar(const PgQuery__RangeVar& r) const;
 
   std::string_view text_;
+  // CASE x repeats x for every WHEN, which nested ones multiply.
+  size_t converted_ = 0;
 };
 
 // Names of Integer/Float/String/A_Const nodes as text ("" for others).

@@ -58,8 +58,9 @@ Result<IsolationName> IsolationFromText(std::string_view text) {
                   "invalid value for parameter \"transaction_isolation\": "
                   "\"{}\"",
                   text)
-      .WithHint("Available values: serializable, repeatable read, read "
-                "committed, read uncommitted.");
+      .WithHint(
+          "Available values: serializable, repeatable read, read "
+          "committed, read uncommitted.");
 }
 
 IsolationLevel LevelOf(IsolationName name) {
@@ -71,8 +72,7 @@ IsolationLevel LevelOf(IsolationName name) {
 }  // namespace
 
 struct Session::Impl {
-  explicit Impl(Backend& backend)
-      : be(backend), settings(backend.config()) {}
+  explicit Impl(Backend& backend) : be(backend), settings(backend.config()) {}
 
   using ParsedText = std::shared_ptr<const std::vector<Statement>>;
 
@@ -208,16 +208,15 @@ Status Session::Impl::RunStatement(const Statement& s,
   if (several && state == BlockState::kStarted) state = BlockState::kImplicit;
   RETURN_IF_ERROR(Dispatch(s, params, result));
   if (!InTransaction(be)) return {};  // COMMIT or ROLLBACK
-  bool own_transaction = state == BlockState::kStarted ||
-                         (state == BlockState::kImplicit && last);
+  bool own_transaction =
+      state == BlockState::kStarted || (state == BlockState::kImplicit && last);
   if (own_transaction) return Commit();
   ReleaseStatementSnapshot(be);
   CommandCounterIncrement(be);
   return {};
 }
 
-Status Session::Impl::Dispatch(const Statement& s,
-                               std::span<const Expr> params,
+Status Session::Impl::Dispatch(const Statement& s, std::span<const Expr> params,
                                StatementResult* result) {
   return std::visit(
       [&](const auto& body) {
@@ -369,8 +368,7 @@ Status Session::Impl::SetModes(const TransactionModes& modes) {
   if (modes.isolation.has_value()) {
     RETURN_IF_ERROR(SetIsolation(*modes.isolation));
   }
-  return modes.read_only.has_value() ? SetReadOnly(*modes.read_only)
-                                     : Status();
+  return modes.read_only.has_value() ? SetReadOnly(*modes.read_only) : Status();
 }
 
 Status Session::Impl::Do(const SetVariableStmt& s, StatementResult* result) {
@@ -400,8 +398,7 @@ Status Session::Impl::Do(const SetVariableStmt& s, StatementResult* result) {
   return {};
 }
 
-Status Session::Impl::Do(const SetTransactionStmt& s,
-                         StatementResult* result) {
+Status Session::Impl::Do(const SetTransactionStmt& s, StatementResult* result) {
   result->command_tag = "SET";
   if (!s.session) {
     if (state == BlockState::kStarted) {
@@ -452,8 +449,7 @@ Status Session::Impl::Do(const CheckpointStmt&, StatementResult* result) {
 
 // ------------------------------------------------------------------ Session
 
-Session::Session(Backend& be)
-    : be_(be), impl_(std::make_unique<Impl>(be)) {}
+Session::Session(Backend& be) : be_(be), impl_(std::make_unique<Impl>(be)) {}
 
 Session::~Session() { SIM_CHECK(be_.Killed() || !InTransaction(be_)); }
 

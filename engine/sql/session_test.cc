@@ -14,30 +14,32 @@ using ::testing::HasSubstr;
 
 TEST(Session, RowWaitedForIsUpdatedInItsNewestVersion) {
   SqlTestNode node;
-  node.Sql("CREATE TABLE t (id int, v int); "
-           "INSERT INTO t VALUES (1, 10), (2, 20)");
-  EXPECT_THAT(node.Steps({{1, "BEGIN"},
-                          {1, "UPDATE t SET v = v + 1 WHERE id = 1"},
-                          {2, "UPDATE t SET v = v * 2 WHERE id = 1"},
-                          {1, "COMMIT"},
-                          {2, "SELECT v FROM t WHERE id = 1"}}),
-              ElementsAre("s1: BEGIN", "s1: UPDATE 1", "s2: waits",
-                          "s1: COMMIT", "s2 (waited): UPDATE 1",
-                          "s2: 22\nSELECT 1"));
+  node.Sql(
+      "CREATE TABLE t (id int, v int); "
+      "INSERT INTO t VALUES (1, 10), (2, 20)");
+  EXPECT_THAT(
+      node.Steps({{1, "BEGIN"},
+                  {1, "UPDATE t SET v = v + 1 WHERE id = 1"},
+                  {2, "UPDATE t SET v = v * 2 WHERE id = 1"},
+                  {1, "COMMIT"},
+                  {2, "SELECT v FROM t WHERE id = 1"}}),
+      ElementsAre("s1: BEGIN", "s1: UPDATE 1", "s2: waits", "s1: COMMIT",
+                  "s2 (waited): UPDATE 1", "s2: 22\nSELECT 1"));
 }
 
 TEST(Session, RowThatNoLongerQualifiesIsLeftAlone) {
   SqlTestNode node;
-  node.Sql("CREATE TABLE t (id int, v int); "
-           "INSERT INTO t VALUES (1, 10), (2, 20)");
-  EXPECT_THAT(node.Steps({{1, "BEGIN"},
-                          {1, "UPDATE t SET v = 99 WHERE id = 1"},
-                          {2, "DELETE FROM t WHERE v < 30"},
-                          {1, "COMMIT"},
-                          {2, "SELECT * FROM t"}}),
-              ElementsAre("s1: BEGIN", "s1: UPDATE 1", "s2: waits",
-                          "s1: COMMIT", "s2 (waited): DELETE 1",
-                          "s2: 1|99\nSELECT 1"));
+  node.Sql(
+      "CREATE TABLE t (id int, v int); "
+      "INSERT INTO t VALUES (1, 10), (2, 20)");
+  EXPECT_THAT(
+      node.Steps({{1, "BEGIN"},
+                  {1, "UPDATE t SET v = 99 WHERE id = 1"},
+                  {2, "DELETE FROM t WHERE v < 30"},
+                  {1, "COMMIT"},
+                  {2, "SELECT * FROM t"}}),
+      ElementsAre("s1: BEGIN", "s1: UPDATE 1", "s2: waits", "s1: COMMIT",
+                  "s2 (waited): DELETE 1", "s2: 1|99\nSELECT 1"));
 }
 
 TEST(Session, WriterThatRollsBackLeavesTheOldRow) {
@@ -65,31 +67,31 @@ TEST(Session, RowDeletedMeanwhileIsSkipped) {
 TEST(Session, RepeatableReadRefusesRowsChangedMeanwhile) {
   SqlTestNode node;
   node.Sql("CREATE TABLE t (v int); INSERT INTO t VALUES (1)");
-  EXPECT_THAT(
-      node.Steps({{2, "BEGIN ISOLATION LEVEL REPEATABLE READ"},
-                  {2, "SELECT v FROM t"},
-                  {1, "UPDATE t SET v = 2"},
-                  {2, "SELECT v FROM t"},
-                  {2, "UPDATE t SET v = 3"},
-                  {2, "COMMIT"},
-                  {2, "BEGIN ISOLATION LEVEL REPEATABLE READ"},
-                  {2, "SELECT 1"},
-                  {1, "DELETE FROM t"},
-                  {2, "DELETE FROM t"}}),
-      ElementsAre("s2: BEGIN", "s2: 1\nSELECT 1", "s1: UPDATE 1",
-                  "s2: 1\nSELECT 1",
-                  "s2: ERROR 40001: could not serialize access due to "
-                  "concurrent update",
-                  "s2: ROLLBACK", "s2: BEGIN", "s2: 1\nSELECT 1",
-                  "s1: DELETE 1",
-                  "s2: ERROR 40001: could not serialize access due to "
-                  "concurrent delete"));
+  EXPECT_THAT(node.Steps({{2, "BEGIN ISOLATION LEVEL REPEATABLE READ"},
+                          {2, "SELECT v FROM t"},
+                          {1, "UPDATE t SET v = 2"},
+                          {2, "SELECT v FROM t"},
+                          {2, "UPDATE t SET v = 3"},
+                          {2, "COMMIT"},
+                          {2, "BEGIN ISOLATION LEVEL REPEATABLE READ"},
+                          {2, "SELECT 1"},
+                          {1, "DELETE FROM t"},
+                          {2, "DELETE FROM t"}}),
+              ElementsAre("s2: BEGIN", "s2: 1\nSELECT 1", "s1: UPDATE 1",
+                          "s2: 1\nSELECT 1",
+                          "s2: ERROR 40001: could not serialize access due to "
+                          "concurrent update",
+                          "s2: ROLLBACK", "s2: BEGIN", "s2: 1\nSELECT 1",
+                          "s1: DELETE 1",
+                          "s2: ERROR 40001: could not serialize access due to "
+                          "concurrent delete"));
 }
 
 TEST(Session, TwoWritersInACircleEndInADeadlockError) {
   SqlTestNode node;
-  node.Sql("CREATE TABLE t (id int, v int); "
-           "INSERT INTO t VALUES (1, 0), (2, 0)");
+  node.Sql(
+      "CREATE TABLE t (id int, v int); "
+      "INSERT INTO t VALUES (1, 0), (2, 0)");
   std::vector<std::string> lines =
       node.Steps({{1, "BEGIN"},
                   {2, "BEGIN"},
@@ -111,8 +113,9 @@ TEST(Session, TwoWritersInACircleEndInADeadlockError) {
 
 TEST(Session, UpdateDoesNotMeetItsOwnNewVersions) {
   SqlTestNode node;
-  node.Sql("CREATE TABLE t (v int); "
-           "INSERT INTO t SELECT g FROM generate_series(1, 500) g");
+  node.Sql(
+      "CREATE TABLE t (v int); "
+      "INSERT INTO t SELECT g FROM generate_series(1, 500) g");
   EXPECT_EQ(node.Sql("UPDATE t SET v = v + 1"), "UPDATE 500");
   EXPECT_EQ(node.Sql("INSERT INTO t SELECT v FROM t"), "INSERT 0 500");
   EXPECT_EQ(node.Sql("SELECT count(*), sum(v) FROM t"),
@@ -121,25 +124,24 @@ TEST(Session, UpdateDoesNotMeetItsOwnNewVersions) {
 
 TEST(Session, TwoCreatorsOfOneNameMakeOneTable) {
   SqlTestNode node;
-  EXPECT_THAT(node.Steps({{1, "BEGIN"},
-                          {1, "CREATE TABLE t (a int)"},
-                          {2, "CREATE TABLE t (b text)"},
-                          {1, "COMMIT"},
-                          {2, "CREATE TABLE IF NOT EXISTS t (c int)"},
-                          {1, "BEGIN"},
-                          {1, "CREATE TABLE u (a int)"},
-                          {2, "CREATE TABLE u (b text)"},
-                          {1, "ROLLBACK"},
-                          {1, "SELECT * FROM u"}}),
-              ElementsAre("s1: BEGIN", "s1: CREATE TABLE", "s2: waits",
-                          "s1: COMMIT",
-                          "s2 (waited): ERROR 42P07: relation \"t\" already "
-                          "exists",
-                          "s2: NOTICE:  relation \"t\" already exists, "
-                          "skipping\nCREATE TABLE",
-                          "s1: BEGIN", "s1: CREATE TABLE", "s2: waits",
-                          "s1: ROLLBACK", "s2 (waited): CREATE TABLE",
-                          "s1: SELECT 0"));
+  EXPECT_THAT(
+      node.Steps({{1, "BEGIN"},
+                  {1, "CREATE TABLE t (a int)"},
+                  {2, "CREATE TABLE t (b text)"},
+                  {1, "COMMIT"},
+                  {2, "CREATE TABLE IF NOT EXISTS t (c int)"},
+                  {1, "BEGIN"},
+                  {1, "CREATE TABLE u (a int)"},
+                  {2, "CREATE TABLE u (b text)"},
+                  {1, "ROLLBACK"},
+                  {1, "SELECT * FROM u"}}),
+      ElementsAre("s1: BEGIN", "s1: CREATE TABLE", "s2: waits", "s1: COMMIT",
+                  "s2 (waited): ERROR 42P07: relation \"t\" already "
+                  "exists",
+                  "s2: NOTICE:  relation \"t\" already exists, "
+                  "skipping\nCREATE TABLE",
+                  "s1: BEGIN", "s1: CREATE TABLE", "s2: waits", "s1: ROLLBACK",
+                  "s2 (waited): CREATE TABLE", "s1: SELECT 0"));
   EXPECT_EQ(node.Sql("SELECT relname, count(*) FROM pg_class WHERE oid >= "
                      "16384 GROUP BY relname"),
             "t|1\nu|1\nSELECT 2");
@@ -156,10 +158,13 @@ TEST(Session, FilesOfAnAbortedCreateGoAway) {
     return size;
   };
   node.Sql("BEGIN; CREATE TABLE t (a int); INSERT INTO t VALUES (1); COMMIT");
-  std::string kept = "base/5/" + node.Sql("SELECT oid FROM pg_class WHERE "
-                                          "relname = 't'").substr(0, 5);
-  node.Sql("BEGIN; CREATE TABLE u (a int); INSERT INTO u VALUES (1); "
-           "SELECT 1/0");
+  std::string kept = "base/5/" + node.Sql(
+                                         "SELECT oid FROM pg_class WHERE "
+                                         "relname = 't'")
+                                     .substr(0, 5);
+  node.Sql(
+      "BEGIN; CREATE TABLE u (a int); INSERT INTO u VALUES (1); "
+      "SELECT 1/0");
   node.Sql("CHECKPOINT");
   EXPECT_GT(file_size(kept), 0);
   int next = std::stoi(kept.substr(7)) + 1;
@@ -169,8 +174,9 @@ TEST(Session, FilesOfAnAbortedCreateGoAway) {
 
 TEST(Session, CommittedTablesSurvivePowerLoss) {
   SqlTestNode node;
-  node.Sql("CREATE TABLE kept (a int not null, b varchar(5)) "
-           "WITH (fillfactor=50)");
+  node.Sql(
+      "CREATE TABLE kept (a int not null, b varchar(5)) "
+      "WITH (fillfactor=50)");
   node.Sql("INSERT INTO kept VALUES (1, 'x')");
   node.Run([](Session& session) {
     session.ExecuteText("BEGIN");
@@ -228,7 +234,8 @@ TEST(Session, StatementsWithoutTextRunTheSame) {
   node.Run([](Session& session) {
     CreateTableStmt create;
     create.table = "t";
-    create.columns = {{"a", {"int4", {}, 0}, true}, {"b", {"text", {}, 0}, false}};
+    create.columns = {{"a", {"int4", {}, 0}, true},
+                      {"b", {"text", {}, 0}, false}};
     EXPECT_EQ(ResultText(session.Execute({create})), "CREATE TABLE");
     InsertStmt insert;
     insert.table = "t";
@@ -244,10 +251,38 @@ TEST(Session, StatementsWithoutTextRunTheSame) {
     select.targets = {{Star(), ""}};
     select.from = FromItem{"t", "", std::nullopt, 0};
     select.order_by = {{Column("a"), true, std::nullopt}};
-    EXPECT_EQ(ResultText(session.Execute({select})),
-              "2|NULL\n1|xy\nSELECT 2");
+    EXPECT_EQ(ResultText(session.Execute({select})), "2|NULL\n1|xy\nSELECT 2");
     EXPECT_THAT(ResultText(session.Execute({insert})), HasSubstr("42P02"));
   });
+}
+
+std::string Times(int n, const std::string& text) {
+  std::string out;
+  for (int i = 0; i < n; ++i) out += text;
+  return out;
+}
+
+TEST(Session, DeepestTextFitsIntoATasksStack) {
+  SqlTestNode node;
+  std::string sum = "SELECT 1" + Times(kMaxSqlNesting - 4, " + 1");
+  EXPECT_LE(SqlNesting(sum), kMaxSqlNesting);
+  EXPECT_EQ(node.Sql(sum), std::to_string(kMaxSqlNesting - 3) + "\nSELECT 1");
+  std::string calls = "SELECT " + Times(kMaxSqlNesting - 4, "abs(") + "-7" +
+                      Times(kMaxSqlNesting - 4, ")");
+  EXPECT_EQ(node.Sql(calls), "7\nSELECT 1");
+  std::string cases = "SELECT " + Times(kMaxSqlNesting / 3 - 1, "CASE WHEN ") +
+                      "true" + Times(kMaxSqlNesting / 3 - 1, " THEN true END");
+  EXPECT_LE(SqlNesting(cases), kMaxSqlNesting);
+  EXPECT_EQ(node.Sql(cases), "t\nSELECT 1");
+  std::string subqueries = "SELECT 1" +
+                           Times(kMaxSqlNesting / 4 - 1, " + (SELECT 1") +
+                           Times(kMaxSqlNesting / 4 - 1, ")");
+  EXPECT_THAT(node.Sql(subqueries), HasSubstr("0A000"));
+  std::string betweens = "SELECT " + Times(19, "(") + "true" +
+                         Times(19, " BETWEEN false AND true)");
+  EXPECT_THAT(node.Sql(betweens), HasSubstr("54001"));
+  EXPECT_THAT(node.Sql("SELECT 1" + Times(kMaxSqlNesting, " + 1")),
+              HasSubstr("54001"));
 }
 
 TEST(Session, LongRunOfStatementsLeavesNothingHeld) {

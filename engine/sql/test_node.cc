@@ -179,9 +179,8 @@ std::vector<std::string> SqlTestNode::Steps(const std::vector<Step>& steps) {
       if (--serving == 0) world_.RequestStop();
     });
   }
-  world_.SpawnRoot(host_, "director", [&] {
-    director.Direct(world_.env(host_).tasks, steps);
-  });
+  world_.SpawnRoot(host_, "director",
+                   [&] { director.Direct(world_.env(host_).tasks, steps); });
   EXPECT_EQ(world_.Run(), sim::World::StopReason::kStopped) << Why();
   return director.lines;
 }
@@ -202,9 +201,9 @@ void SqlTestNode::Shutdown() {
 std::string SqlTestNode::Why() {
   std::string why = world_.DescribeTasks();
   if (world_.check_failure() != nullptr) {
-    why += fmt::format("{} {}:{}", world_.check_failure()->condition,
-                       world_.check_failure()->file,
-                       world_.check_failure()->line);
+    why +=
+        fmt::format("{} {}:{}", world_.check_failure()->condition,
+                    world_.check_failure()->file, world_.check_failure()->line);
   }
   if (node_ != nullptr) why += " " + node_->failure().ToString();
   return why;

@@ -13,7 +13,9 @@ namespace {
 constexpr int32_t kVarHdrSz = 4;
 constexpr int64_t kMaxAttrSize = 10 * 1024 * 1024;
 
-bool IsSpace(char c) { return std::isspace(static_cast<unsigned char>(c)) != 0; }
+bool IsSpace(char c) {
+  return std::isspace(static_cast<unsigned char>(c)) != 0;
+}
 
 std::string_view TrimSpace(std::string_view s) {
   while (!s.empty() && IsSpace(s.front())) s.remove_prefix(1);
@@ -42,7 +44,8 @@ Result<Datum> IntegerInput(std::string_view type, std::string_view text,
     overflow = overflow || __builtin_mul_overflow(value, 10, &value) ||
                __builtin_sub_overflow(value, c - '0', &value);
   }
-  if (!negative) overflow = overflow || __builtin_sub_overflow(0, value, &value);
+  if (!negative)
+    overflow = overflow || __builtin_sub_overflow(0, value, &value);
   if (overflow || value < min || value > max) {
     return SqlError(ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE,
                     "value \"{}\" is out of range for type {}", text, type);
@@ -214,10 +217,9 @@ void TypeOutput(Oid type, const Datum& value, std::string* out) {
 }
 
 size_t CharLength(std::string_view text) {
-  return static_cast<size_t>(
-      std::count_if(text.begin(), text.end(), [](char c) {
-        return (static_cast<unsigned char>(c) & 0xC0) != 0x80;
-      }));
+  return static_cast<size_t>(std::count_if(
+      text.begin(), text.end(),
+      [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; }));
 }
 
 std::string_view CharPrefix(std::string_view text, size_t n) {
@@ -241,9 +243,8 @@ Result<Datum> ApplyTypeMod(Oid type, int32_t typmod, bool is_explicit,
   size_t limit = static_cast<size_t>(typmod - kVarHdrSz);
   std::string_view text = value.bytes;
   // As many bytes as characters are allowed: short text needs no counting.
-  size_t length = text.size() <= limit && type == VARCHAROID
-                      ? text.size()
-                      : CharLength(text);
+  size_t length = text.size() <= limit && type == VARCHAROID ? text.size()
+                                                             : CharLength(text);
   if (length > limit) {
     std::string_view cut = CharPrefix(text, limit);
     bool blanks = TrimBlanks(text.substr(cut.size())).empty();

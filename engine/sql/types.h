@@ -62,6 +62,8 @@ Result<Datum> TimestampInput(std::string_view text, bool with_zone);
 Result<Datum> DateInput(std::string_view text);
 void TimestampOutput(int64_t micros, bool with_zone, std::string* out);
 void DateOutput(int64_t days, std::string* out);
+// The date that a finite timestamp falls on.
+int64_t DaysOfTimestamp(int64_t micros);
 
 inline constexpr int64_t kMicrosPerDay = int64_t{86400} * 1000000;
 inline constexpr int64_t kTimestampInfinity = INT64_MAX;
