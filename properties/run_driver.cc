@@ -17,6 +17,23 @@ constexpr size_t kLastEvents = 40;
 // progress any more.
 constexpr uint64_t kStepsWithoutProgress = 2'000'000;
 
+// What a report shows of a run's end: what changed something, not what was
+// looked at.
+bool WorthTelling(env::EventKind kind) {
+  switch (kind) {
+    case env::EventKind::kTupleRead:
+    case env::EventKind::kPageRead:
+    case env::EventKind::kFileRead:
+    case env::EventKind::kFileOpen:
+    case env::EventKind::kSnapshot:
+    case env::EventKind::kSwitch:
+    case env::EventKind::kTimer:
+      return false;
+    default:
+      return true;
+  }
+}
+
 std::vector<std::string> SplitLines(const std::string& text) {
   std::vector<std::string> lines;
   size_t at = 0;
@@ -60,7 +77,6 @@ RunDriver::RunDriver(RunParts parts)
   for (const PlanSession& session : parts_.plan.sessions) {
     clients_.push_back(std::make_unique<Client>(&session, this));
   }
-  world_.Subscribe(&tail_);
   world_.Subscribe(this);
   if (parts_.trace != nullptr) world_.Subscribe(parts_.trace);
 }
@@ -353,6 +369,7 @@ void RunDriver::Fail(std::string why) {
 }
 
 void RunDriver::OnEvent(const env::Event& event) {
+  if (WorthTelling(event.kind)) tail_.OnEvent(event);
   bool excused = sync_failures() > sync_failures_at_start_;
   if (event.kind == env::EventKind::kPanic && excused) {
     judge_->liveness().OnExcuse();

@@ -26,6 +26,23 @@ uint8_t BufferFlags(bool init) {
   return static_cast<uint8_t>(REGBUF_STANDARD | (init ? REGBUF_WILL_INIT : 0));
 }
 
+// Block 0's data of an update: the new version without what the old one has.
+void RegisterNewVersion(XLogInsertion* record, std::string_view tuple,
+                        const CommonEnds& ends) {
+  const HeapTupleHeaderData& header = *AsTupleHeader(tuple);
+  xl_heap_header xlhdr = HeaderOf(header);
+  if (ends.prefix > 0) record->RegisterBufData(0, &ends.prefix, 2);
+  if (ends.suffix > 0) record->RegisterBufData(0, &ends.suffix, 2);
+  record->RegisterBufData(0, &xlhdr, SizeOfHeapHeader);
+  // The bitmap whole, then the middle.
+  std::string_view bitmap = tuple.substr(
+      kSizeofHeapTupleHeader, header.t_hoff - kSizeofHeapTupleHeader);
+  std::string_view middle = tuple.substr(header.t_hoff + ends.prefix);
+  middle.remove_suffix(ends.suffix);
+  record->RegisterBufData(0, bitmap.data(), bitmap.size());
+  if (!middle.empty()) record->RegisterBufData(0, middle.data(), middle.size());
+}
+
 }  // namespace
 
 uint8_t ComputeInfobits(const HeapTupleHeaderData& tuple) {
@@ -141,22 +158,11 @@ XLogRecPtr LogHeapUpdate(Backend& be, const HeapUpdateLog& update) {
   xl_heap_update xlrec = {old_header.t_xmax,           update.old_offset,
                           ComputeInfobits(old_header), flags,
                           new_header.t_xmax,           new_offset};
-  xl_heap_header xlhdr = HeaderOf(new_header);
-
   XLogInsertion record(be);
   record.RegisterBuffer(0, update.new_buffer, BufferFlags(init));
   if (!same_page) record.RegisterBuffer(1, update.old_buffer, REGBUF_STANDARD);
   record.RegisterData(&xlrec, SizeOfHeapUpdate);
-  if (ends.prefix > 0) record.RegisterBufData(0, &ends.prefix, 2);
-  if (ends.suffix > 0) record.RegisterBufData(0, &ends.suffix, 2);
-  record.RegisterBufData(0, &xlhdr, SizeOfHeapHeader);
-  // The bitmap whole, then what the old tuple does not have.
-  std::string_view bitmap = new_tuple.substr(
-      kSizeofHeapTupleHeader, new_header.t_hoff - kSizeofHeapTupleHeader);
-  std::string_view middle = new_tuple.substr(new_header.t_hoff + ends.prefix);
-  middle.remove_suffix(ends.suffix);
-  record.RegisterBufData(0, bitmap.data(), bitmap.size());
-  if (!middle.empty()) record.RegisterBufData(0, middle.data(), middle.size());
+  RegisterNewVersion(&record, new_tuple, ends);
   return record.Insert(
       RM_HEAP_ID,
       static_cast<uint8_t>((hot ? XLOG_HEAP_HOT_UPDATE : XLOG_HEAP_UPDATE) |

@@ -134,6 +134,28 @@ bool BitmapSays(const char* bitmap, size_t i) {
   return ((bitmap[i / 8] >> (i % 8)) & 1) != 0;
 }
 
+// Writes bitmap and values of a tuple whose header is complete and whose other
+// bytes are zero.
+void FillTuple(const TupleDesc& desc, std::span<const Datum> values,
+               HeapTuple* tuple) {
+  bool has_null = (tuple->header()->t_infomask & HEAP_HASNULL) != 0;
+  char* bitmap = tuple->data.data() + kSizeofHeapTupleHeader;
+  char* data = tuple->data.data() + tuple->header()->t_hoff;
+  size_t offset = 0;
+  for (size_t i = 0; i < desc.size(); ++i) {
+    if (values[i].isnull) continue;
+    if (has_null) bitmap[i / 8] = static_cast<char>(bitmap[i / 8] | 1 << i % 8);
+    Extent extent = PlaceValue(desc[i], values[i], offset);
+    if (IsVarlena(desc[i])) {
+      WriteVarlena(data + extent.begin, values[i].bytes,
+                   IsPacked(desc[i], values[i]));
+    } else {
+      WriteFixed(desc[i], values[i], data + extent.begin);
+    }
+    offset = extent.end;
+  }
+}
+
 }  // namespace
 
 Result<HeapTuple> HeapFormTuple(const TupleDesc& desc,
@@ -165,21 +187,7 @@ Result<HeapTuple> HeapFormTuple(const TupleDesc& desc,
   tuple.header()->t_infomask = infomask;
   tuple.header()->t_infomask2 = static_cast<uint16_t>(desc.size());
   tuple.header()->t_hoff = static_cast<uint8_t>(hoff);
-  char* bitmap = tuple.data.data() + kSizeofHeapTupleHeader;
-  char* data = tuple.data.data() + hoff;
-  size_t offset = 0;
-  for (size_t i = 0; i < desc.size(); ++i) {
-    if (values[i].isnull) continue;
-    if (has_null) bitmap[i / 8] = static_cast<char>(bitmap[i / 8] | 1 << i % 8);
-    Extent extent = PlaceValue(desc[i], values[i], offset);
-    if (IsVarlena(desc[i])) {
-      WriteVarlena(data + extent.begin, values[i].bytes,
-                   IsPacked(desc[i], values[i]));
-    } else {
-      WriteFixed(desc[i], values[i], data + extent.begin);
-    }
-    offset = extent.end;
-  }
+  FillTuple(desc, values, &tuple);
   return tuple;
 }
 
