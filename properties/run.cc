@@ -214,7 +214,7 @@ env::Result<RunOutcome> Run(RunContext& context, const RunSpec& spec,
   uint64_t sync_failures = 0;
   ASSIGN_OR_RETURN(RunOutcome outcome, RunOnce(context, spec, options,
                                                &disk_stats, &sync_failures));
-  if (!outcome.broken.empty() && spec.planted.empty()) {
+  if (!outcome.broken.empty()) {
     RETURN_IF_ERROR(
         ClassifyGaps(context, spec, disk_stats, sync_failures, &outcome));
   }

@@ -1,5 +1,9 @@
 #include "replay/local_node.h"
 
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <system_error>
 #include <utility>
 
 #include "engine/common/sites.h"
@@ -84,6 +88,13 @@ env::Status RunOnDirectory(const std::string& directory,
                            const engine::Config& config,
                            std::function<void(engine::Session&)> body,
                            bool crash) {
+  std::error_code error;
+  std::filesystem::create_directories(directory, error);
+  if (error) {
+    return env::Status(env::Code::kIo,
+                       fmt::format("could not create directory \"{}\": {}",
+                                   directory, error.message()));
+  }
   ASSIGN_OR_RETURN(auto files, sim::posix::PosixFiles::Open(directory));
   RETURN_IF_ERROR(PrepareDirectory(files.get(), config));
   sim::posix::PosixWorld world(engine::EngineSites(), files.get());

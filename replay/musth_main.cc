@@ -19,6 +19,7 @@
 #include "replay/export_cmd.h"
 #include "replay/replay_cmd.h"
 #include "replay/spec_flags.h"
+#include "replay/sql_cmd.h"
 #include "replay/trace_cmd.h"
 #include "replay/user_files.h"
 
@@ -318,6 +319,26 @@ void AddExport(CLI::App* musth, Action* action) {
   });
 }
 
+void AddSql(CLI::App* musth, Action* action) {
+  CLI::App* app = musth->add_subcommand(
+      "sql", "run a psql script and print what psql -a prints");
+  struct Flags {
+    std::string file;
+    std::string directory;
+  };
+  auto flags = std::make_shared<Flags>();
+  app->add_option("file", flags->file, "the script")
+      ->type_name("FILE")
+      ->required();
+  app->add_option("--dir", flags->directory,
+                  "a data directory of real files, made if it is empty; "
+                  "default: a simulated world")
+      ->type_name("DIR");
+  app->callback([flags, action] {
+    *action = [flags] { return RunSql(flags->file, flags->directory, stdout); };
+  });
+}
+
 // What CLI11 says, or more where it says little.
 std::string Explain(const CLI::App& musth, const CLI::ParseError& error,
                     int argc, char** argv) {
@@ -351,6 +372,7 @@ ExitCode Main(int argc, char** argv) {
   AddReplay(&musth, invocation, &action);
   AddTrace(&musth, &action);
   AddExport(&musth, &action);
+  AddSql(&musth, &action);
   try {
     musth.parse(argc, argv);
   } catch (const CLI::Success& help) {

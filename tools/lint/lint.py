@@ -29,7 +29,7 @@ INCLUDES = {
 LAYERS = (
     ("common",), ("ipc", "page"), ("smgr",), ("buffer",), ("wal",),
     ("txn", "lock"), ("fsm",), ("heap",), ("nbtree",), ("toast",),
-    ("catalog",), ("commands",), ("sql", "repl"), ("node",),
+    ("catalog",), ("commands", "sql", "repl"), ("node",),
 )
 
 DETERMINISTIC = ("sim", "faults", "engine", "properties")
