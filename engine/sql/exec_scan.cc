@@ -39,7 +39,7 @@ Status RowReader::Read(std::string_view tuple, ItemPointerData tid,
 
 RowSource::RowSource(Backend& be, const ScanPlan& plan,
                      const SnapshotData& snapshot, EvalContext* context)
-    : be_(be), plan_(plan), context_(context) {
+    : plan_(plan), context_(context) {
   if (plan.rel == nullptr) return;
   reader_.emplace(*plan.rel, plan.columns_needed, plan.system_columns);
   scan_.emplace(be, *plan.rel, snapshot);

@@ -49,7 +49,6 @@ class RowSource {
   Result<bool> Advance();
   Result<bool> AdvanceSeries();
 
-  Backend& be_;
   const ScanPlan& plan_;
   EvalContext* context_;
   std::optional<RowReader> reader_;

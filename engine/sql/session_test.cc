@@ -275,8 +275,8 @@ TEST(Session, DeepestTextFitsIntoATasksStack) {
   EXPECT_LE(SqlNesting(cases), kMaxSqlNesting);
   EXPECT_EQ(node.Sql(cases), "t\nSELECT 1");
   std::string subqueries = "SELECT 1" +
-                           Times(kMaxSqlNesting / 4 - 1, " + (SELECT 1") +
-                           Times(kMaxSqlNesting / 4 - 1, ")");
+                           Times(kMaxSqlNesting / 6 - 1, " + (SELECT 1") +
+                           Times(kMaxSqlNesting / 6 - 1, ")");
   EXPECT_THAT(node.Sql(subqueries), HasSubstr("0A000"));
   std::string betweens = "SELECT " + Times(19, "(") + "true" +
                          Times(19, " BETWEEN false AND true)");
