@@ -11,8 +11,11 @@ namespace {
 void BM_CrashRecoverCheckCycle(benchmark::State& state) {
   properties::RunContext context;
   properties::RunSpec spec;
-  spec.knobs = {{"sessions", "2"}, {"rows", "3"}, {"txns", "3"},
-                {"wal_segment_size", "64K"}, {"shared_buffers", "16"}};
+  spec.knobs = {{"sessions", "2"},
+                {"rows", "3"},
+                {"txns", "3"},
+                {"wal_segment_size", "64K"},
+                {"shared_buffers", "16"}};
   uint64_t crashes = 0;
   uint64_t steps = 0;
   for (auto _ : state) {
@@ -25,13 +28,13 @@ void BM_CrashRecoverCheckCycle(benchmark::State& state) {
     crashes += outcome->stats.crashes;
     steps += outcome->stats.steps;
   }
-  state.counters["crashes/s"] = benchmark::Counter(
-      static_cast<double>(crashes), benchmark::Counter::kIsRate);
+  state.counters["crashes/s"] = benchmark::Counter(static_cast<double>(crashes),
+                                                   benchmark::Counter::kIsRate);
   state.counters["s/cycle"] = benchmark::Counter(
       static_cast<double>(crashes),
       benchmark::Counter::kIsRate | benchmark::Counter::kInvert);
-  state.counters["steps/s"] = benchmark::Counter(
-      static_cast<double>(steps), benchmark::Counter::kIsRate);
+  state.counters["steps/s"] = benchmark::Counter(static_cast<double>(steps),
+                                                 benchmark::Counter::kIsRate);
 }
 BENCHMARK(BM_CrashRecoverCheckCycle)->Unit(benchmark::kMillisecond);
 
