@@ -17,7 +17,7 @@ constexpr PlantedBug kBugs[] = {
     {"clog_lost_at_checkpoint", "a mutant: CheckPointCLOG()", kRecovery,
      "A checkpoint takes dirty commit-status pages for written; redo starts "
      "behind the commits they held.",
-     "DUR CKPT", "replay/corpus/clog-lost-at-checkpoint.recipe"},
+     "DUR CKPT", "clog-lost-at-checkpoint.recipe"},
     {"clog_not_synced", "a mutant: SlruPhysicalWritePage()", kRecovery,
      "Commit-status pages are written, but the checkpoint does not sync them.",
      "DUR CKPT", ""},
@@ -25,7 +25,7 @@ constexpr PlantedBug kBugs[] = {
      kRecovery,
      "A synchronous commit is acknowledged while its record is still in the "
      "WAL buffers.",
-     "DUR", "replay/corpus/commit-acked-before-flush.recipe"},
+     "DUR", "commit-acked-before-flush.recipe"},
     {"control_file_not_synced", "a mutant: UpdateControlFile()", kRecovery,
      "pg_control is written without fsync; old WAL goes away before the new "
      "checkpoint is durable.",
@@ -47,15 +47,15 @@ constexpr PlantedBug kBugs[] = {
     {"fpi_missed_after_redo_moved", "a mutant: XLogInsertRecord()", kRecovery,
      "A record that was assembled before a checkpoint moved the redo pointer "
      "is inserted behind it without its page image; a torn page stays torn.",
-     "REDO DUR", "replay/corpus/fpi-missed-after-redo-moved.recipe"},
+     "REDO DUR", "fpi-missed-after-redo-moved.recipe"},
     {"fsync_failure_retried",
      "PG 9ccdd7f66 (2018-11-19) PANIC on fsync() failure.", kRecovery,
      "A failed fsync is tried again; the pages are clean by then, so that it "
      "succeeds and the checkpoint completes without them.",
-     "DUR CKPT", "replay/corpus/fsync-failure-retried.recipe"},
+     "DUR CKPT", "fsync-failure-retried.recipe"},
     {"fsync_skipped_at_checkpoint", "a mutant: ProcessSyncRequests()",
      kRecovery, "A checkpoint drops the pending fsync requests.", "DUR CKPT",
-     "replay/corpus/fsync-skipped-at-checkpoint.recipe"},
+     "fsync-skipped-at-checkpoint.recipe"},
     {"hint_bit_before_flush", "a mutant: SetHintBits()", kRecovery,
      "The hint bit of an asynchronous commit whose record is not flushed is "
      "set, and reaches disk before the record.",
@@ -68,7 +68,7 @@ constexpr PlantedBug kBugs[] = {
      "REDO", ""},
     {"page_written_before_wal", "a mutant: FlushBuffer()", kRecovery,
      "A dirty page is written although the WAL up to its LSN is not flushed.",
-     "WAL ATOM", "replay/corpus/page-written-before-wal.recipe"},
+     "WAL ATOM", "page-written-before-wal.recipe"},
     {"prev_link_ignored", "a mutant: ValidXLogRecordHeader()", kRecovery,
      "The reader accepts a record whose prev-link is wrong: the rest of a "
      "recycled segment becomes history.",
