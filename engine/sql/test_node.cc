@@ -63,6 +63,11 @@ SqlTestNode::~SqlTestNode() {
 }
 
 void SqlTestNode::OnEvent(const env::Event& event) {
+  bool of_transaction = event.kind == env::EventKind::kCommitRecord ||
+                        event.kind == env::EventKind::kAbort ||
+                        event.kind == env::EventKind::kVisible ||
+                        event.kind == env::EventKind::kAcked;
+  if (!of_transaction) return;
   events_.push_back(event);
   events_.back().bytes = {};  // they may not live on
 }

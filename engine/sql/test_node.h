@@ -44,7 +44,7 @@ class SqlTestNode : public sim::EventSubscriber {
   void PowerLossAndRestart();
   void Shutdown();
 
-  // Every event since the node started.
+  // How transactions ended, since the node started.
   const std::vector<env::Event>& events() const { return events_; }
   sim::Disk& disk() { return disk_; }
 
