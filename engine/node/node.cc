@@ -195,6 +195,7 @@ void Node::StartClients() {
           {
             Session session(be);
             client->body(session);
+            session.Close();
           }
           client->done = true;
         });
