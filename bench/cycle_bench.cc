@@ -5,6 +5,7 @@
 #include <benchmark/benchmark.h>
 
 #include "properties/run.h"
+#include "replay/keep_heap.h"
 
 namespace {
 
@@ -40,4 +41,10 @@ BENCHMARK(BM_CrashRecoverCheckCycle)->Unit(benchmark::kMillisecond);
 
 }  // namespace
 
-BENCHMARK_MAIN();
+int main(int argc, char** argv) {
+  replay::KeepHeap();
+  benchmark::Initialize(&argc, argv);
+  if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 1;
+  benchmark::RunSpecifiedBenchmarks();
+  return 0;
+}

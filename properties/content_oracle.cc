@@ -35,18 +35,7 @@ std::string TextRowToString(const ContentOracle::TextRow& row) {
   return out + ")";
 }
 
-std::vector<std::string_view> Bodies(const RelationRows& rows) {
-  std::vector<std::string_view> bodies;
-  for (const auto& [tid, row] : rows) bodies.push_back(row.body);
-  return bodies;
-}
-
 }  // namespace
-
-env::Result<Catalog> CatalogOfModel(const Model& model) {
-  return DecodeCatalog(Bodies(model.Rows(kPgClassRel)),
-                       Bodies(model.Rows(kPgAttributeRel)));
-}
 
 void ContentOracle::Report(const char* promise, std::string subject,
                            std::string message) {
@@ -64,7 +53,7 @@ void ContentOracle::Check(const ClusterImage& image, uint64_t seq) {
   missing_.clear();
   present_.clear();
   CheckClog(image);
-  env::Result<Catalog> catalog = CatalogOfModel(*model_);
+  const env::Result<Catalog>& catalog = model_->catalog();
   if (!catalog.ok()) {
     Report("SCHEMA", "catalog",
            fmt::format("the committed catalog rows do not fit: {}",
@@ -207,15 +196,20 @@ void ContentOracle::CompareScan(std::string_view relname,
     CompareRows(*model_, relname, std::move(rows));
     return;
   }
-  // A crash may still take asynchronous commits back: decide in a copy.
-  Model now = *model_;
-  now.ApplyCut(UINT64_MAX);
-  CompareRows(now, relname, std::move(rows));
+  // A crash may still take asynchronous commits back: decide in a copy, one for
+  // all scans between two events.
+  if (now_ == nullptr || now_seq_ != seq) {
+    auto now = std::make_unique<Model>(*model_);
+    now->ApplyCut(UINT64_MAX);
+    now_ = std::move(now);
+    now_seq_ = seq;
+  }
+  CompareRows(*now_, relname, std::move(rows));
 }
 
 void ContentOracle::CompareRows(const Model& model, std::string_view relname,
                                 std::vector<TextRow> rows) {
-  env::Result<Catalog> catalog = CatalogOfModel(model);
+  const env::Result<Catalog>& catalog = model.catalog();
   if (!catalog.ok()) return;  // Check reports it
   const DecodedRelation* relation = nullptr;
   for (const auto& [filenode, r] : *catalog) {

@@ -16,7 +16,7 @@
 #define MUSTH_PROPERTIES_CONTENT_ORACLE_H_
 
 #include <cstdint>
-#include <map>
+#include <memory>
 #include <optional>
 #include <set>
 #include <string>
@@ -29,11 +29,6 @@
 #include "properties/oracle.h"
 
 namespace properties {
-
-using Catalog = std::map<uint32_t, DecodedRelation>;  // by relfilenode
-
-// Relations as the model's committed catalog rows have them.
-env::Result<Catalog> CatalogOfModel(const Model& model);
 
 class ContentOracle {
  public:
@@ -76,6 +71,9 @@ class ContentOracle {
   // Of the check under way.
   std::vector<Missing> missing_;
   std::set<TxnKey> present_;
+  // The model with everything committed applied, as of an event; null: none.
+  std::unique_ptr<const Model> now_;
+  uint64_t now_seq_ = 0;
 };
 
 }  // namespace properties

@@ -30,7 +30,7 @@ void Judge::LoadTemplate(const ClusterView& files) {
   };
   load(kPgClassRel);
   load(kPgAttributeRel);
-  env::Result<Catalog> catalog = CatalogOfModel(model_);
+  const env::Result<Catalog>& catalog = model_.catalog();
   if (!catalog.ok()) return;  // the first check reports it
   for (const auto& [filenode, relation] : *catalog) {
     if (filenode >= kFirstUserOid && relation.kind == 'r') load(filenode);
@@ -58,7 +58,7 @@ void Judge::CheckRest(const ClusterView& files, bool shut_down) {
   TakeConflicts();
   ClusterImage image(&files, options_.data_checksums);
   content_.Check(image, last_seq_);
-  env::Result<Catalog> catalog = CatalogOfModel(model_);
+  const env::Result<Catalog>& catalog = model_.catalog();
   if (catalog.ok()) {
     structure_.Check(image, *catalog, shut_down, last_seq_);
     if (options_.tpcb) tpcb_.Check(image, *catalog, last_seq_);

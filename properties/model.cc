@@ -16,6 +16,16 @@ using env::EventKind;
 constexpr uint32_t kFirstNormalXid = 3;
 constexpr uint32_t kFirstUserRelation = 16384;
 
+bool IsCatalog(uint32_t rel) {
+  return rel == kPgClassRel || rel == kPgAttributeRel;
+}
+
+std::vector<std::string_view> Bodies(const RelationRows& rows) {
+  std::vector<std::string_view> bodies;
+  for (const auto& [tid, row] : rows) bodies.push_back(row.body);
+  return bodies;
+}
+
 uint32_t Low32(uint64_t v) { return static_cast<uint32_t>(v); }
 
 }  // namespace
@@ -29,6 +39,7 @@ std::string Txn::ToString() const {
 }
 
 void Model::AddTemplateRow(uint32_t rel, uint64_t tid, std::string_view body) {
+  if (IsCatalog(rel)) catalog_ = nullptr;
   rows_[rel][tid] = {std::string(body), {kTemplateEpoch, 0}};
 }
 
@@ -227,6 +238,7 @@ void Model::ApplyCut(uint64_t cut) {
 }
 
 void Model::Apply(const Txn& txn, const TupleOp& op) {
+  if (IsCatalog(op.rel)) catalog_ = nullptr;
   RelationRows& rows = rows_[op.rel];
   auto it = rows.find(op.tid);
   if (op.kind == TupleOp::Kind::kDelete) {
@@ -260,6 +272,14 @@ const RelationRows& Model::Rows(uint32_t rel) const {
   static const RelationRows kNone;
   auto it = rows_.find(rel);
   return it == rows_.end() ? kNone : it->second;
+}
+
+const env::Result<Catalog>& Model::catalog() const {
+  if (catalog_ == nullptr) {
+    catalog_ = std::make_shared<const env::Result<Catalog>>(DecodeCatalog(
+        Bodies(Rows(kPgClassRel)), Bodies(Rows(kPgAttributeRel))));
+  }
+  return *catalog_;
 }
 
 const Txn* Model::Find(TxnKey key) const {

@@ -26,10 +26,12 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "properties/decoders/catalog_decoder.h"
 #include "properties/plan.h"
 #include "properties/verdict.h"
 #include "sim/env/event_sink.h"
@@ -77,6 +79,7 @@ struct RowVersion {
   TxnKey inserted_by;
 };
 using RelationRows = std::map<uint64_t, RowVersion>;  // by tid
+using Catalog = std::map<uint32_t, DecodedRelation>;  // by relfilenode
 
 struct ModelStats {
   uint64_t acked_commits = 0;
@@ -114,6 +117,9 @@ class Model {
   const std::map<uint32_t, RelationRows>& relations() const { return rows_; }
   // Empty if the relation holds no rows.
   const RelationRows& Rows(uint32_t rel) const;
+  // Relations as the committed rows of pg_class and pg_attribute have them.
+  // Valid until the next change of the model. Errors: as DecodeCatalog.
+  const env::Result<Catalog>& catalog() const;
 
   const std::map<TxnKey, Txn>& transactions() const { return txns_; }
   // Null if there is none.
@@ -157,6 +163,8 @@ class Model {
   std::map<TxnKey, Txn> txns_;
   std::map<uint32_t, TxnKey> survivors_;  // of earlier epochs, by xid
   std::map<uint32_t, RelationRows> rows_;
+  // Null: must be decoded again. Copies of the model share it.
+  mutable std::shared_ptr<const env::Result<Catalog>> catalog_;
   std::map<env::TaskId, TaskState> tasks_;
   std::map<uint64_t, uint64_t> changes_;  // by StatementId::Packed()
   std::vector<TxnKey> decided_;

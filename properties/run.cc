@@ -21,6 +21,7 @@ namespace properties {
 struct RunContext::Impl {
   sim::StackPool stacks;
   ClusterTemplates templates{&stacks};
+  std::map<std::string, engine::Statement> statements;
 };
 
 RunContext::RunContext() : impl_(std::make_unique<Impl>()) {}
@@ -144,6 +145,7 @@ env::Result<RunOutcome> RunOnce(RunContext& context, const RunSpec& spec,
     parts.world.poison_stacks = true;
     parts.world.poison = static_cast<uint8_t>(options.poison);
   }
+  parts.statements = &context.impl().statements;
   parts.keep_crashed = options.export_crashed;
   std::unique_ptr<sim::TraceWriter> trace;
   if (!options.trace_path.empty()) {

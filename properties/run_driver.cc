@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "engine/common/sites.h"
+#include "engine/sql/parse.h"
 
 namespace properties {
 namespace {
@@ -214,20 +215,30 @@ void RunDriver::OnReady() {
 
 void RunDriver::Inspect(engine::Session& session) {
   scans_.clear();
-  std::vector<engine::StatementResult> tables = session.ExecuteText(
+  engine::StatementResult tables = session.Execute(Parsed(
       "SELECT relname FROM pg_class WHERE oid >= 16384 AND relkind = 'r' "
-      "ORDER BY relname");
-  SIM_CHECK(tables.size() == 1);
+      "ORDER BY relname"));
   std::vector<std::string> names;
-  for (const auto& row : tables[0].rows) names.push_back(*row[0]);
-  scans_.emplace_back("pg_class", std::move(tables[0]));
+  for (const auto& row : tables.rows) names.push_back(*row[0]);
+  scans_.emplace_back("pg_class", std::move(tables));
   for (const std::string& name : names) {
-    std::vector<engine::StatementResult> rows =
-        session.ExecuteText("SELECT * FROM " + name);
-    SIM_CHECK(rows.size() == 1);
-    scans_.emplace_back(name, std::move(rows[0]));
+    engine::StatementResult rows =
+        session.Execute(Parsed("SELECT * FROM " + name));
+    scans_.emplace_back(name, std::move(rows));
   }
   Stop(StopCause::kInspected);
+}
+
+const engine::Statement& RunDriver::Parsed(const std::string& sql) {
+  auto& statements =
+      parts_.statements != nullptr ? *parts_.statements : own_statements_;
+  auto it = statements.find(sql);
+  if (it == statements.end()) {
+    auto parsed = engine::ParseSql(sql);
+    SIM_CHECK(parsed.ok() && parsed->size() == 1);
+    it = statements.emplace(sql, std::move((*parsed)[0])).first;
+  }
+  return it->second;
 }
 
 void RunDriver::OnInspected() {

@@ -11,12 +11,14 @@
 #ifndef MUSTH_PROPERTIES_RUN_DRIVER_H_
 #define MUSTH_PROPERTIES_RUN_DRIVER_H_
 
+#include <map>
 #include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "engine/node/node.h"
+#include "engine/sql/ast.h"
 #include "faults/crash_faults.h"
 #include "faults/disk_faults.h"
 #include "faults/fault_plan.h"
@@ -47,6 +49,9 @@ struct RunParts {
   bool only_tpcb = false;
   // Null, or where the event trace goes.
   sim::EventSubscriber* trace = nullptr;
+  // The driver's own statements, parsed once and kept for later runs; null:
+  // parsed in every run.
+  std::map<std::string, engine::Statement>* statements = nullptr;
   // Keep a copy of what each crash leaves.
   bool keep_crashed = false;
 };
@@ -96,6 +101,7 @@ class RunDriver : public sim::EventSubscriber, public ClientObserver {
   void BeginWork();
   void OnWorkDone();
   void Inspect(engine::Session& session);
+  const engine::Statement& Parsed(const std::string& sql);
   void JudgeInspection();
   void TakeVerdicts();
   void CheckProgress();
@@ -114,6 +120,7 @@ class RunDriver : public sim::EventSubscriber, public ClientObserver {
   std::unique_ptr<Judge> judge_;
   std::unique_ptr<engine::Node> node_;
   std::vector<std::unique_ptr<Client>> clients_;
+  std::map<std::string, engine::Statement> own_statements_;
   // What the inspector's scans returned, by table.
   std::vector<std::pair<std::string, engine::StatementResult>> scans_;
   std::unique_ptr<sim::Disk> crashed_disk_;

@@ -33,7 +33,7 @@ class StructureOracle {
  public:
   explicit StructureOracle(VerdictSink* sink) : sink_(sink) {}
 
-  // catalog says which relations there are; see CatalogOfModel.
+  // catalog says which relations there are; see Model::catalog.
   void Check(const ClusterImage& image, const Catalog& catalog, bool shut_down,
              uint64_t seq);
   // Requires: after a clean shutdown.

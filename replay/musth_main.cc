@@ -17,6 +17,7 @@
 #include "properties/run.h"
 #include "replay/campaign.h"
 #include "replay/export_cmd.h"
+#include "replay/keep_heap.h"
 #include "replay/replay_cmd.h"
 #include "replay/spec_flags.h"
 #include "replay/sql_cmd.h"
@@ -367,6 +368,7 @@ ExitCode Main(int argc, char** argv) {
   Invocation invocation;
   invocation.program = argc > 0 ? argv[0] : "musth";
   invocation.under_bazel = std::getenv("BUILD_WORKSPACE_DIRECTORY") != nullptr;
+  KeepHeap();
   Action action;
   AddCampaign(&musth, invocation, &action);
   AddReplay(&musth, invocation, &action);
