@@ -278,6 +278,7 @@ Result<std::vector<PlanStatement>> SplitSetupSql(const std::string& name,
 Result<Plan> GeneratePgbenchPlan(sim::Choices& choices, const sim::Scope& scope,
                                  const PgbenchKnobs& knobs,
                                  const std::vector<ScriptSource>& sources,
+                                 const std::string& setup_name,
                                  const std::string& setup_sql) {
   ASSIGN_OR_RETURN(std::vector<PgbenchScript> scripts,
                    ParseScripts(sources, knobs.scale));
@@ -285,7 +286,7 @@ Result<Plan> GeneratePgbenchPlan(sim::Choices& choices, const sim::Scope& scope,
   bool own_setup = !setup_sql.empty();
   ASSIGN_OR_RETURN(
       plan.setup,
-      SplitSetupSql(own_setup ? "setup" : "pgbench",
+      SplitSetupSql(own_setup ? setup_name : "pgbench",
                     own_setup ? setup_sql : PgbenchSetupSql(knobs.scale)));
   std::vector<uint32_t> weights;
   uint64_t total = 0;

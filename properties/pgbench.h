@@ -83,12 +83,14 @@ env::Result<std::vector<PlanStatement>> SplitSetupSql(const std::string& name,
 
 // The plan of all sessions: for each transaction a script is drawn by weight
 // and run through. An empty text with a built-in's name means that built-in.
+// setup_name is what messages call setup_sql, which may be empty.
 // Errors: kInvalid with file and line: parse errors, undefined variables,
 // division by zero, overflow, an empty range of random().
 env::Result<Plan> GeneratePgbenchPlan(sim::Choices& choices,
                                       const sim::Scope& scope,
                                       const PgbenchKnobs& knobs,
                                       const std::vector<ScriptSource>& scripts,
+                                      const std::string& setup_name,
                                       const std::string& setup_sql);
 
 }  // namespace properties

@@ -138,7 +138,7 @@ TEST(Pgbench, TpcbPlanIsFixedBySeedSessionAndTransaction) {
   knobs.transactions = 3;
   auto plan_of = [&](const std::vector<ScriptSource>& scripts) {
     return GeneratePgbenchPlan(choices, sim::Scope().Child("w0"), knobs,
-                               scripts, "");
+                               scripts, "setup", "");
   };
   env::Result<Plan> plan = plan_of({{"tpcb-like", "", 1}});
   ASSERT_TRUE(plan.ok()) << plan.status().ToString();
@@ -159,13 +159,13 @@ TEST(Pgbench, TpcbPlanIsFixedBySeedSessionAndTransaction) {
 
 TEST(Pgbench, RunTimeErrorsOfASetNameTheLine) {
   sim::Choices choices(5);
-  env::Result<Plan> plan =
-      GeneratePgbenchPlan(choices, sim::Scope(), PgbenchKnobs(),
-                          {{"my.sql", "\\set x 0\n\\set y 5 / :x\n", 1}}, "");
+  env::Result<Plan> plan = GeneratePgbenchPlan(
+      choices, sim::Scope(), PgbenchKnobs(),
+      {{"my.sql", "\\set x 0\n\\set y 5 / :x\n", 1}}, "setup", "");
   ASSERT_FALSE(plan.ok());
   EXPECT_EQ(plan.status().message(), "my.sql:2: division by zero");
   plan = GeneratePgbenchPlan(choices, sim::Scope(), PgbenchKnobs(),
-                             {{"nosuch", "", 1}}, "");
+                             {{"nosuch", "", 1}}, "setup", "");
   EXPECT_EQ(plan.status().message(), "nosuch:1: the script is empty");
 }
 
@@ -177,7 +177,7 @@ TEST(Pgbench, SleepIsAPauseInThePlan) {
   env::Result<Plan> plan = GeneratePgbenchPlan(
       choices, sim::Scope(), knobs,
       {{"s", "\\set n 3\n\\sleep :n ms\nSELECT 1;\\sleep 7us\n\\sleep 2", 1}},
-      "CREATE TABLE a(b int);");
+      "my.sql", "CREATE TABLE a(b int);");
   ASSERT_TRUE(plan.ok()) << plan.status().ToString();
   const auto& steps = plan->sessions[0].transactions[0].statements;
   ASSERT_EQ(steps.size(), 4u);

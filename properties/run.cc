@@ -79,7 +79,7 @@ env::Result<Plan> MakePlan(const RunSpec& spec, const faults::Knobs& knobs,
     pgbench.transactions = static_cast<uint32_t>(knobs.txns);
     ASSIGN_OR_RETURN(Plan plan,
                      GeneratePgbenchPlan(choices, scope, pgbench, spec.scripts,
-                                         spec.setup_sql));
+                                         spec.setup_name, spec.setup_sql));
     RETURN_IF_ERROR(CheckTexts(plan));
     return plan;
   }

@@ -40,8 +40,9 @@ struct RunSpec {
   // Empty: the generated workload.
   std::vector<ScriptSource> scripts;
   // SQL executed once before the scripts; empty with scripts: pgbench's
-  // tables.
+  // tables. The name is its file's, for messages.
   std::string setup_sql;
+  std::string setup_name = "setup";
 };
 
 // What one run did, for the campaign's evidence.

@@ -43,6 +43,11 @@ expect 125 "knobs w0 no_such_site 0 = 1 matches no draw" replay old.recipe
 printf 'SELECT 1;\n\\set x (\n' >"$dir/bad.pgb"
 expect 2 "bad.pgb:2" campaign --seeds 1 --script bad.pgb
 
+printf 'SELECT 1;\n' >"$dir/good.pgb"
+printf 'CREATE TABLE a(b int);\nSELEC 1;\n' >"$dir/bad.sql"
+expect 2 'bad.sql:2: syntax error at or near "SELEC"' \
+  campaign --seeds 1 --script good.pgb --setup bad.sql
+
 expect 0 "every promise was kept" replay 1
 expect 0 "20 seeds of pg-contract" campaign --seeds 20 --hashes a --json b
 expect 0 "20 seeds" campaign --seeds 20 --order backward --hashes c

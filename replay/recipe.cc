@@ -204,7 +204,8 @@ env::Status Parser::ParseSpecList(std::string_view key,
   return env::Status();
 }
 
-// "setup <<END" or "script 2 name <<-END", the lines, "END".
+// "setup name <<END", "setup <<END" or "script 2 name <<-END", the lines,
+// "END".
 env::Status Parser::ParseBlock(std::string_view key, std::string_view value) {
   int first_line = lines_.number();
   properties::ScriptSource script;
@@ -219,9 +220,8 @@ env::Status Parser::ParseBlock(std::string_view key, std::string_view value) {
     script.weight = static_cast<uint32_t>(weight);
   }
   size_t mark = head.rfind("<<");
-  bool marked =
-      mark != std::string_view::npos &&
-      (key == "setup" ? mark == 0 : mark > 0 && head[mark - 1] == ' ');
+  bool marked = mark != std::string_view::npos &&
+                (mark > 0 ? head[mark - 1] == ' ' : key == "setup");
   std::string_view word = marked ? head.substr(mark + 2) : "";
   bool cut_last_break = word.substr(0, 1) == "-";
   if (cut_last_break) word.remove_prefix(1);
@@ -229,7 +229,7 @@ env::Status Parser::ParseBlock(std::string_view key, std::string_view value) {
     return Error(
         fmt::format("expected \"<<END\" at the end of the {} line", key));
   }
-  if (key == "script") script.name = head.substr(0, mark - 1);
+  if (mark > 0) script.name = head.substr(0, mark - 1);
   std::string_view line;
   bool closed = false;
   while (!closed && lines_.Next(&line)) {
@@ -247,6 +247,7 @@ env::Status Parser::ParseBlock(std::string_view key, std::string_view value) {
     return env::Status();
   }
   recipe_.spec.setup_sql = std::move(script.text);
+  if (!script.name.empty()) recipe_.spec.setup_name = std::move(script.name);
   return Once(key);
 }
 
@@ -313,7 +314,9 @@ std::string FormatRecipe(const Recipe& recipe) {
   for (const sim::Override& o : spec.overrides) {
     out += fmt::format("override {}\n", o.ToString());
   }
-  if (!spec.setup_sql.empty()) AppendBlock(&out, "setup", spec.setup_sql);
+  if (!spec.setup_sql.empty()) {
+    AppendBlock(&out, "setup " + OneLine(spec.setup_name), spec.setup_sql);
+  }
   for (const properties::ScriptSource& script : spec.scripts) {
     AppendBlock(
         &out, fmt::format("script {} {}", script.weight, OneLine(script.name)),

@@ -11,7 +11,7 @@
 //   planted commit_acked_before_flush
 //   edit drop s1.t3
 //   override schedule w0/h0/i0/b3 switch 17 = 2
-//   setup <<END
+//   setup accounts.sql <<END
 //   CREATE TABLE t (a int4);
 //   END
 //   script 2 transfer.sql <<END

@@ -71,6 +71,7 @@ Recipe GenRecipe() {
   spec.overrides =
       *rc::gen::container<std::vector<sim::Override>>(GenOverride());
   spec.setup_sql = *GenText();
+  if (!spec.setup_sql.empty()) spec.setup_name = "n" + *GenLine();
   spec.scripts =
       *rc::gen::container<std::vector<properties::ScriptSource>>(rc::gen::apply(
           [](std::string name, std::string text, uint32_t weight) {
@@ -97,6 +98,7 @@ RC_GTEST_PROP(RecipeProperty, TextRoundTrips, ()) {
   RC_ASSERT(back.spec.base == recipe.spec.base);
   RC_ASSERT(back.spec.knobs == recipe.spec.knobs);
   RC_ASSERT(back.spec.setup_sql == recipe.spec.setup_sql);
+  RC_ASSERT(back.spec.setup_name == recipe.spec.setup_name);
   RC_ASSERT(back.spec.scripts.size() == recipe.spec.scripts.size());
   for (size_t i = 0; i < back.spec.scripts.size(); ++i) {
     RC_ASSERT(back.spec.scripts[i].text == recipe.spec.scripts[i].text);

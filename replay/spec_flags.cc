@@ -96,6 +96,7 @@ env::Result<properties::RunSpec> SpecFromFlags(const SpecFlags& flags) {
     env::Result<std::string> text = ReadFile(UserPath(flags.setup));
     if (!text.ok()) return Of("--setup", text.status());
     spec.setup_sql = std::move(text).value();
+    spec.setup_name = flags.setup;
   }
   return spec;
 }
