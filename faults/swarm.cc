@@ -103,6 +103,7 @@ std::vector<KnobInfo> WorldKnobs() {
              {{2, 2}, {4, 4}, {6, 3}, {10, 2}, {16, 1}}),
       Number("synchronous_commit_percent", &Knobs::synchronous_commit_percent,
              0, 100, {{100, 4}, {70, 3}, {30, 1}, {0, 1}}),
+      Switch("quiet_tail", &Knobs::quiet_tail, {{0, 3}, {1, 1}}),
       Named("strategy", &Knobs::strategy, 0, {"random-walk", "round-robin"},
             {{0, 9}, {1, 1}}),
       Number("switch_denominator", &Knobs::switch_denominator, 1, 1000000,

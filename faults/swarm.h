@@ -51,6 +51,9 @@ struct Knobs {
   int64_t rows = 3;                          // per table, at the start
   int64_t txns = 2;                          // per session
   int64_t synchronous_commit_percent = 100;  // of the transactions
+  // Faults stop when every session is at its last transaction; from then on
+  // all must finish.
+  int64_t quiet_tail = 0;
 
   // The scheduler: a task that could go on is left in 1 of so many points; a
   // timer fires early in 1 of so many.

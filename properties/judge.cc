@@ -13,7 +13,7 @@ Judge::Judge(const JudgeOptions& options)
       content_(&model_, &sink_),
       structure_(&sink_),
       tpcb_(&sink_, options.only_tpcb),
-      liveness_(&sink_, options.liveness_bound_ns) {}
+      liveness_(&sink_, options.liveness_bound_steps) {}
 
 void Judge::LoadTemplate(const sim::Disk& disk) {
   DiskView files(disk);

@@ -31,8 +31,8 @@ struct JudgeOptions {
   // Balances of pgbench's tables are an invariant of the workload.
   bool tpcb = false;
   bool only_tpcb = false;  // no simple-update among the scripts
-  // How long sessions may go on after the faults stopped.
-  env::TimeNs liveness_bound_ns = 600 * env::kSecond;
+  // How many scheduling steps sessions may go on after the faults stopped.
+  uint64_t liveness_bound_steps = 1'000'000;
   // The node's disk and host, for WalOracle's copy; may be null.
   const sim::Disk* disk = nullptr;
   sim::DeviceHost* host = nullptr;

@@ -25,7 +25,7 @@ void LivenessOracle::OnEvent(const env::Event& e) {
                      e.bytes));
 }
 
-void LivenessOracle::OnDeadline(env::TimeNs now,
+void LivenessOracle::OnDeadline(uint64_t step,
                                 const std::vector<std::string>& unfinished,
                                 const std::string& waits) {
   if (unfinished.empty()) return;
@@ -34,10 +34,10 @@ void LivenessOracle::OnDeadline(env::TimeNs now,
     if (!names.empty()) names += ", ";
     names += name;
   }
-  env::TimeNs waited = stopped_at_ns_ < 0 ? 0 : now - stopped_at_ns_;
-  Report("LIVE", "sessions " + names,
-         fmt::format("not finished {} ms after the faults stopped\n{}",
-                     waited / env::kMillisecond, waits));
+  Report("LIVE", names,
+         fmt::format("not finished {} scheduling steps after the faults "
+                     "stopped\n{}",
+                     step - stopped_at_.value_or(step), waits));
 }
 
 void LivenessOracle::OnRefusedStart(const std::string& why) {

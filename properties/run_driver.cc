@@ -139,8 +139,9 @@ void RunDriver::StartNode() {
   judge_->liveness().OnNodeStarts();
   sync_failures_at_start_ = sync_failures();
   task_kills_at_start_ = counters_.of(faults::Family::kTaskKill).injected;
-  crash_faults_->SetPhase(stage_ == Stage::kWork ? faults::Phase::kRecovery
-                                                 : faults::Phase::kDone);
+  crash_faults_->SetPhase(stage_ == Stage::kWork && !faults_stopped_
+                              ? faults::Phase::kRecovery
+                              : faults::Phase::kDone);
   engine::Node* node = node_.get();
   env::TaskId postmaster = world_.SpawnRoot(host_, "postmaster", [this, node] {
     node->Main();
@@ -304,7 +305,7 @@ void RunDriver::BeginWork() {
     finished_ = true;
     return;
   }
-  crash_faults_->SetPhase(faults::Phase::kRunning);
+  if (!faults_stopped_) crash_faults_->SetPhase(faults::Phase::kRunning);
   if (!clients_added_) {
     clients_added_ = true;
     for (const auto& client : clients_) {
@@ -327,14 +328,23 @@ void RunDriver::BeginWork() {
 void RunDriver::OnWorkDone() {
   sim::CrashKind kind = crash_faults_->ForcedCrash();
   if (kind != sim::CrashKind::kNone) {
+    faults_stopped_ = false;
+    judge_->liveness().OnFaultsGoOn();
     world_.CrashHost(host_, kind);
     Crash(kind);
     return;
   }
   stage_ = Stage::kFinal;
+  StopFaults();
+  OnReady();
+}
+
+void RunDriver::StopFaults() {
+  faults_stopped_ = true;
+  crash_faults_->SetPhase(faults::Phase::kDone);
   disk_faults_->Stop();
   background_disk_->Stop();
-  OnReady();
+  judge_->liveness().OnFaultsStopped(world_.steps());
 }
 
 void RunDriver::OnNodeEnded() {
@@ -394,7 +404,7 @@ void RunDriver::OnEvent(const env::Event& event) {
       // A node that restarts by itself recovers, too.
       if (stage_ == Stage::kSetup) break;
       recovered_ = true;
-      if (stage_ == Stage::kWork) {
+      if (stage_ == Stage::kWork && !faults_stopped_) {
         crash_faults_->SetPhase(faults::Phase::kRecovery);
       }
       break;
@@ -417,6 +427,13 @@ void RunDriver::OnEvent(const env::Event& event) {
 
 void RunDriver::OnStatementSent(const PlanStatement& statement) {
   judge_->OnStatementSent(env::Current().task, statement);
+  if (parts_.knobs.quiet_tail == 0 || faults_stopped_ ||
+      stage_ != Stage::kWork) {
+    return;
+  }
+  bool all_at_last = true;
+  for (const auto& client : clients_) all_at_last &= client->done();
+  if (all_at_last) StopFaults();
 }
 
 void RunDriver::OnStatementResult(
@@ -426,6 +443,18 @@ void RunDriver::OnStatementResult(
 }
 
 void RunDriver::CheckProgress() {
+  if (judge_->liveness().Overdue(world_.steps())) {
+    std::vector<std::string> unfinished;
+    for (const auto& client : clients_) {
+      if (!client->finished())
+        unfinished.push_back("session " + client->name());
+    }
+    if (unfinished.empty()) unfinished.push_back("shutdown");
+    judge_->liveness().OnDeadline(world_.steps(), unfinished,
+                                  world_.DescribeTasks());
+    Stop(StopCause::kBroken);
+    return;
+  }
   if (world_.steps() - progress_step_ < kStepsWithoutProgress) return;
   Break("LIVE", "node",
         fmt::format("no statement ended in {} scheduling steps:\n{}",

@@ -104,6 +104,7 @@ class RunDriver : public sim::EventSubscriber, public ClientObserver {
   const engine::Statement& Parsed(const std::string& sql);
   void JudgeInspection();
   void TakeVerdicts();
+  void StopFaults();
   void CheckProgress();
   void Stop(StopCause cause);
   void Break(std::string promise, std::string subject, std::string message);
@@ -130,6 +131,7 @@ class RunDriver : public sim::EventSubscriber, public ClientObserver {
   bool inspecting_ = false;  // an inspector is registered with this node
   bool recovered_ = false;   // the next inspection follows a recovery
   bool clients_added_ = false;
+  bool faults_stopped_ = false;
   bool finished_ = false;
   int node_starts_ = 0;
   uint64_t sync_failures_at_start_ = 0;
