@@ -165,7 +165,7 @@ env::Result<RunOutcome> RunOnce(RunContext& context, const RunSpec& spec,
     const sim::Disk* disk =
         options.export_crashed ? driver.crashed_disk() : &driver.disk();
     if (disk == nullptr) {
-      return env::Status(env::Code::kInvalid,
+      return env::Status(env::Code::kNotFound,
                          "this run has no crash to export");
     }
     RETURN_IF_ERROR(ExportDisk(*disk, options.export_dir));

@@ -107,7 +107,7 @@ struct RunOptions {
 
 // Runs the spec. Errors: kInvalid for a spec that names unknown profiles,
 // knobs or planted bugs, or whose SQL or script does not parse (with file and
-// line).
+// line); kNotFound if a crash is to be exported and there was none.
 env::Result<RunOutcome> Run(RunContext& context, const RunSpec& spec,
                             const RunOptions& options);
 

@@ -92,6 +92,8 @@ class CheckPointer {
     }
     INJECTION_POINT(checkpoint_after_redo_pointer);
     client_.FillCheckPoint(be_, &checkpoint_);
+    // Only online checkpoints tell a standby what still runs.
+    if (shutdown_) checkpoint_.oldestActiveXid = 0;
     RETURN_IF_ERROR(CheckPointGuts());
     XLogRecPtr end = InsertRecord();
     UpdateControlFile();

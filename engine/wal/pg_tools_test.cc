@@ -111,7 +111,7 @@ std::string ExpectedStart(const XLogReaderState& r) {
 }
 
 TEST(PgTools, PgWaldumpReadsTheSameRecords) {
-  if (!HaveTool("pg_waldump")) GTEST_SKIP() << "postgresql-15 is not installed";
+  ASSERT_TRUE(HaveTool("pg_waldump")) << "postgresql-15 is not installed";
   WalTestOptions options;
   options.config.wal_segment_size = kSegment;
   WalTestNode node(options);
@@ -160,9 +160,7 @@ TEST(PgTools, PgWaldumpReadsTheSameRecords) {
 }
 
 TEST(PgTools, PgControldataReadsTheControlFile) {
-  if (!HaveTool("pg_controldata")) {
-    GTEST_SKIP() << "postgresql-15 is not installed";
-  }
+  ASSERT_TRUE(HaveTool("pg_controldata")) << "postgresql-15 is not installed";
   WalTestOptions options;
   options.config.wal_segment_size = kSegment;
   WalTestNode node(options);

@@ -96,41 +96,77 @@ std::string_view WalDecoder::Page(uint64_t lsn) {
   uint64_t page_lsn = lsn / kPageBytes * kPageBytes;
   const std::string* segment = Segment(lsn);
   if (segment == nullptr) {
-    Stop(fmt::format("no segment {}", WalSegmentName(layout_, lsn)));
+    Stop(
+        fmt::format("could not open file \"pg_wal/{}\": No such file or "
+                    "directory",
+                    WalSegmentName(layout_, lsn)));
     return {};
   }
   size_t offset = page_lsn % layout_.segment_bytes;
   if (segment->size() < offset + kPageBytes) {
-    Stop(fmt::format("the segment ends before {}", LsnToText(lsn)));
+    Stop(fmt::format("could not read from {}: read {} of {}", Where(page_lsn),
+                     segment->size() - std::min(segment->size(), offset),
+                     kPageBytes));
     return {};
   }
   std::string_view page = std::string_view(*segment).substr(offset, kPageBytes);
+  if (!CheckPageHeader(page, page_lsn)) return {};
+  latest_page_ = page_lsn;
+  latest_timeline_ = LoadField<uint32_t>(page, 4);
+  return page;
+}
+
+// The fields in PostgreSQL's order, with its words.
+bool WalDecoder::CheckPageHeader(std::string_view page, uint64_t page_lsn) {
+  bool first = page_lsn % layout_.segment_bytes == 0;
+  uint16_t magic = LoadField<uint16_t>(page, 0);
+  if (magic != kPageMagic) {
+    return Stop(fmt::format("invalid magic number {:04X} in {}", magic,
+                            Where(page_lsn)));
+  }
   uint16_t flags = PageFlags(page);
-  bool first = offset == 0;
-  if (LoadField<uint16_t>(page, 0) != kPageMagic ||
-      (flags & ~kKnownFlags) != 0 ||
-      ((flags & kLongHeaderFlag) != 0) != first ||
-      LoadField<uint64_t>(page, 8) != page_lsn) {
-    Stop(fmt::format("no valid page header at {}", LsnToText(page_lsn)));
-    return {};
+  if ((flags & ~kKnownFlags) != 0 ||
+      first != ((flags & kLongHeaderFlag) != 0)) {
+    return Stop(
+        fmt::format("invalid info bits {:04X} in {}", flags, Where(page_lsn)));
+  }
+  if ((flags & kLongHeaderFlag) != 0) {
+    constexpr char kForeign[] = "WAL file is from different database system: ";
+    uint64_t identifier = LoadField<uint64_t>(page, 24);
+    if (identifier != layout_.system_identifier) {
+      return Stop(fmt::format(
+          "{}WAL file database system identifier is {}, pg_control database "
+          "system identifier is {}",
+          kForeign, identifier, layout_.system_identifier));
+    }
+    if (LoadField<uint32_t>(page, 32) != layout_.segment_bytes) {
+      return Stop(std::string(kForeign) +
+                  "incorrect segment size in page header");
+    }
+    if (LoadField<uint32_t>(page, 36) != kPageBytes) {
+      return Stop(std::string(kForeign) +
+                  "incorrect XLOG_BLCKSZ in page header");
+    }
+  }
+  uint64_t address = LoadField<uint64_t>(page, 8);
+  if (address != page_lsn) {
+    return Stop(fmt::format("unexpected pageaddr {} in {}", LsnToText(address),
+                            Where(page_lsn)));
   }
   // Timelines may only go up from page to page.
   uint32_t timeline = LoadField<uint32_t>(page, 4);
   if (page_lsn > latest_page_ && timeline < latest_timeline_) {
-    Stop(fmt::format("timeline {} after {} at {}", timeline, latest_timeline_,
-                     LsnToText(page_lsn)));
-    return {};
+    return Stop(fmt::format("out-of-sequence timeline ID {} (after {}) in {}",
+                            timeline, latest_timeline_, Where(page_lsn)));
   }
-  if (first && (LoadField<uint64_t>(page, 24) != layout_.system_identifier ||
-                LoadField<uint32_t>(page, 32) != layout_.segment_bytes ||
-                LoadField<uint32_t>(page, 36) != kPageBytes)) {
-    Stop(fmt::format("the segment header at {} is another cluster's",
-                     LsnToText(page_lsn)));
-    return {};
-  }
-  latest_page_ = page_lsn;
-  latest_timeline_ = timeline;
-  return page;
+  return true;
+}
+
+// "log segment 000000010000000000000001, offset 8192"
+std::string WalDecoder::Where(uint64_t page_lsn) const {
+  return fmt::format("log segment {}, offset {}",
+                     WalSegmentName(layout_, page_lsn),
+                     page_lsn % layout_.segment_bytes);
 }
 
 bool WalDecoder::Stop(std::string reason) {
@@ -141,13 +177,28 @@ bool WalDecoder::Stop(std::string reason) {
 bool WalDecoder::CheckHeader(std::string_view head) {
   uint8_t rmid = LoadField<uint8_t>(head, 17);
   if (rmid > kLastBuiltinRm && rmid < kFirstCustomRm) {
-    return Stop(
-        fmt::format("resource manager {} at {}", rmid, LsnToText(start_)));
+    return Stop(fmt::format("invalid resource manager ID {} at {}", rmid,
+                            LsnToText(start_)));
   }
   uint64_t prev = LoadField<uint64_t>(head, 8);
   if (last_start_ != 0 ? prev != last_start_ : prev >= start_) {
+    return Stop(fmt::format("record with incorrect prev-link {} at {}",
+                            LsnToText(prev), LsnToText(start_)));
+  }
+  return true;
+}
+
+// page: the next page of a record of which `rest` bytes are missing; empty if
+// there is none.
+bool WalDecoder::CheckContinuation(std::string_view page, uint32_t rest) {
+  if (page.empty()) return false;  // the reason is known
+  if ((PageFlags(page) & kFirstIsContrecord) == 0) {
     return Stop(
-        fmt::format("xl_prev {} at {}", LsnToText(prev), LsnToText(start_)));
+        fmt::format("there is no contrecord flag at {}", LsnToText(start_)));
+  }
+  if (RemainingLength(page) != rest) {
+    return Stop(fmt::format("invalid contrecord length {} (expected {}) at {}",
+                            RemainingLength(page), rest, LsnToText(start_)));
   }
   return true;
 }
@@ -155,8 +206,8 @@ bool WalDecoder::CheckHeader(std::string_view head) {
 bool WalDecoder::Assemble(std::string_view page, size_t at, bool* restarted) {
   uint32_t total = LoadField<uint32_t>(page, at);
   if (total < kRecordHeader) {
-    return Stop(
-        fmt::format("record length {} at {}", total, LsnToText(start_)));
+    return Stop(fmt::format("invalid record length at {}: wanted {}, got {}",
+                            LsnToText(start_), kRecordHeader, total));
   }
   size_t room = kPageBytes - at;
   bool header_seen = room >= kRecordHeader;
@@ -173,10 +224,9 @@ bool WalDecoder::Assemble(std::string_view page, size_t at, bool* restarted) {
       *restarted = true;
       return false;
     }
-    if (page.empty() || (PageFlags(page) & kFirstIsContrecord) == 0 ||
-        RemainingLength(page) != rest) {
+    if (!CheckContinuation(page, rest)) {
       missing_continuation_ = page_lsn;
-      return Stop(fmt::format("no continuation at {}", LsnToText(page_lsn)));
+      return false;
     }
     size_t header = HeaderBytes(page);
     buffer_.append(
@@ -197,6 +247,10 @@ bool WalDecoder::Assemble(std::string_view page, size_t at, bool* restarted) {
 bool WalDecoder::Next() {
   for (;;) {
     start_ = next_;
+    if (start_ % 8 != 0) {
+      return Stop(
+          fmt::format("invalid record offset at {}", LsnToText(start_)));
+    }
     std::string_view page = Page(start_);
     if (page.empty()) return false;
     size_t at = start_ % kPageBytes;
@@ -205,10 +259,11 @@ bool WalDecoder::Next() {
       start_ += at;
       if ((PageFlags(page) & kFirstIsContrecord) != 0) {
         return Stop(
-            fmt::format("{} begins inside a record", LsnToText(start_)));
+            fmt::format("contrecord is requested by {}", LsnToText(start_)));
       }
     } else if (at < HeaderBytes(page)) {
-      return Stop(fmt::format("{} is inside a page header", LsnToText(start_)));
+      return Stop(
+          fmt::format("invalid record offset at {}", LsnToText(start_)));
     }
     bool restarted = false;
     uint64_t end_before = record_.end;
@@ -222,7 +277,9 @@ bool WalDecoder::Next() {
   if (!WalRecordCrcMatches(buffer_)) {
     // A record over several pages is written off at the last of them.
     if (last_page_ > start_) missing_continuation_ = last_page_;
-    return Stop(fmt::format("CRC mismatch at {}", LsnToText(start_)));
+    return Stop(
+        fmt::format("incorrect resource manager data checksum in record at {}",
+                    LsnToText(start_)));
   }
   env::Result<WalRecord> decoded = DecodeWalRecord(buffer_);
   if (!decoded.ok()) {

@@ -99,7 +99,7 @@ class WalDecoder {
   bool BeginAtSegment(uint64_t lsn);
 
   // Decodes the next record. False at the end of valid WAL; reason() says
-  // why, end() where.
+  // why in PostgreSQL's words, end() where.
   bool Next();
   const WalRecord& record() const { return record_; }
   // End of the last valid record; the start position if there was none.
@@ -115,7 +115,10 @@ class WalDecoder {
   // The page that holds lsn, its header checked. Empty: end of WAL.
   std::string_view Page(uint64_t lsn);
   bool Stop(std::string reason);
+  std::string Where(uint64_t page_lsn) const;
+  bool CheckPageHeader(std::string_view page, uint64_t page_lsn);
   bool CheckHeader(std::string_view head);
+  bool CheckContinuation(std::string_view page, uint32_t rest);
   // Collects the record at start_ into buffer_; sets record_.end.
   bool Assemble(std::string_view page, size_t at, bool* restarted);
 
@@ -129,7 +132,7 @@ class WalDecoder {
   uint64_t start_ = 0;
   uint64_t end_ = 0;
   uint64_t last_start_ = 0;  // for xl_prev; 0 at a random start
-  uint64_t last_page_ = 0;  // where the record over several pages ended
+  uint64_t last_page_ = 0;   // where the record over several pages ended
   uint64_t missing_continuation_ = 0;
   std::string buffer_;
   std::string reason_;
