@@ -28,7 +28,7 @@ void ReadPage(std::string_view page, uint32_t filenode, uint32_t block,
   env::Result<DecodedPage> decoded = DecodePage(page);
   if (!decoded.ok()) {
     heap->findings.push_back(
-        {subject(), std::string(decoded.status().message())});
+        {subject(), std::string(decoded.status().message()), block});
     return;
   }
   if (decoded->is_new) return;
@@ -36,8 +36,10 @@ void ReadPage(std::string_view page, uint32_t filenode, uint32_t block,
     uint16_t computed = ComputePageChecksum(page, block);
     if (decoded->checksum != computed) {
       heap->findings.push_back(
-          {subject(), fmt::format("checksum {:#06x}, its bytes make {:#06x}",
-                                  decoded->checksum, computed)});
+          {subject(),
+           fmt::format("checksum {:#06x}, its bytes make {:#06x}",
+                       decoded->checksum, computed),
+           block});
     }
   }
   if (decoded->lsn >= heap->newest_lsn) {
@@ -50,8 +52,8 @@ void ReadPage(std::string_view page, uint32_t filenode, uint32_t block,
     env::Result<TupleHeader> header = DecodeTupleHeader(bytes);
     if (!header.ok()) {
       heap->findings.push_back(
-          {subject(),
-           fmt::format("tuple {}: {}", n, header.status().message())});
+          {subject(), fmt::format("tuple {}: {}", n, header.status().message()),
+           block});
       continue;
     }
     heap->tuples.push_back({static_cast<uint64_t>(block) << 16 | n, *header,

@@ -47,6 +47,7 @@ struct HeapTupleRef {
 struct Finding {
   std::string subject;  // "page base/5/16384:3"
   std::string message;
+  uint32_t block = UINT32_MAX;  // none: it is about the file
 };
 
 struct HeapFile {
@@ -68,6 +69,7 @@ class ClusterImage {
   ClusterImage(const ClusterView* files, bool checksums);
 
   const ClusterView& files() const { return *files_; }
+  bool checksums() const { return checksums_; }
   const ClogDecoder& clog() const { return clog_; }
   const env::Result<ControlFile>& control() const { return control_; }
   // Requires: control().ok().

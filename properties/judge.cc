@@ -44,6 +44,7 @@ void Judge::OnEvent(const env::Event& event) {
   wal_before_data_.OnEvent(event);
   wal_.OnEvent(event);
   liveness_.OnEvent(event);
+  if (event.kind == env::EventKind::kRecoveryStart) structure_.OnRecovery();
 }
 
 void Judge::OnCrash(sim::CrashKind kind) { wal_.OnCrash(kind); }

@@ -60,7 +60,19 @@ expect 0 "" trace 2 --file t3.trace --quiet
 expect 0 "equal" trace diff t1.trace t2.trace
 expect 3 "first difference at event" trace diff t1.trace t3.trace
 expect 0 "data directory" export 1 image
+expect 0 "as the last crash left it" export 1 crashed --crashed
 [ -f "$dir/image/global/pg_control" ] || failures=$((failures + 1))
+
+expect 0 "0 problems" check image
+expect 0 "was not shut down" check crashed
+expect 2 "No such file" check nowhere
+mkdir "$dir/empty"
+expect 2 "global/pg_control, expected a data directory" check empty
+echo 'CREATE TABLE t (a int4); INSERT INTO t VALUES (1), (2);' >"$dir/t.sql"
+expect 0 "INSERT 0 2" sql t.sql --dir real
+expect 0 "0 problems" check real
+printf 'x' >>"$dir/image/base/5/1259"
+expect 1 "base/5/1259: 8193 bytes are not a whole number of pages" check image
 
 [ "$failures" = 0 ] && echo "ok"
 exit $((failures > 0))

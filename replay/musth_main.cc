@@ -16,6 +16,7 @@
 #include "faults/profile.h"
 #include "properties/run.h"
 #include "replay/campaign.h"
+#include "replay/check_cmd.h"
 #include "replay/export_cmd.h"
 #include "replay/keep_heap.h"
 #include "replay/replay_cmd.h"
@@ -320,6 +321,22 @@ void AddExport(CLI::App* musth, Action* action) {
   });
 }
 
+void AddCheck(CLI::App* musth, Action* action) {
+  CLI::App* app = musth->add_subcommand(
+      "check", "verify the structure of a data directory's files");
+  auto directory = std::make_shared<std::string>();
+  app->add_option("dir", *directory,
+                  "a data directory: from export or sql --dir, not in use")
+      ->type_name("DIR")
+      ->required();
+  app->footer(
+      "Prints one line for each problem. Exit codes: 0 none, 1 problems, 2 "
+      "not a data\ndirectory.");
+  app->callback([directory, action] {
+    *action = [directory] { return RunCheck(*directory, stdout); };
+  });
+}
+
 void AddSql(CLI::App* musth, Action* action) {
   CLI::App* app = musth->add_subcommand(
       "sql", "run a psql script and print what psql -a prints");
@@ -374,6 +391,7 @@ ExitCode Main(int argc, char** argv) {
   AddReplay(&musth, invocation, &action);
   AddTrace(&musth, &action);
   AddExport(&musth, &action);
+  AddCheck(&musth, &action);
   AddSql(&musth, &action);
   try {
     musth.parse(argc, argv);

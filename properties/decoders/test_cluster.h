@@ -248,6 +248,7 @@ inline std::string TestCheckpoint(uint64_t redo, uint32_t next_xid) {
   body[16] = 1;
   PokeField(&body, 24, uint64_t{next_xid});
   PokeField(&body, 32, uint32_t{16384});
+  PokeField(&body, 44, uint32_t{3});
   return body;
 }
 
