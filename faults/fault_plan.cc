@@ -84,6 +84,8 @@ FaultPlan DrawFaultPlan(sim::Choices& choices, const Profile& profile) {
       case Family::kRecoveryCrash:
         *on = true;  // a share of the crashes of every run (SFM-17)
         break;
+      case Family::kFill:
+        break;  // a property of the disk: the knob `fill` has it
       case Family::kDoubleCrash:
         *on = plan.Has(Family::kPowerLoss) && plan.Has(Family::kProcessCrash);
         break;

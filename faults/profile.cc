@@ -19,7 +19,7 @@ constexpr uint32_t kContractFamilies =
     Bit(Family::kTaskKill) | Bit(Family::kRecoveryCrash) |
     Bit(Family::kDoubleCrash) | Bit(Family::kSyncFailure) |
     Bit(Family::kWriteback) | Bit(Family::kEviction) | Bit(Family::kLatency) |
-    Bit(Family::kStall);
+    Bit(Family::kStall) | Bit(Family::kFill);
 
 constexpr Profile kProfiles[] = {
     {"pg-contract", kContractFamilies, 20, false, false, 60,
@@ -43,7 +43,7 @@ const char* FamilyName(Family family) {
   static constexpr std::array<const char*, kFamilyCount> kNames = {
       "process_crash", "power_loss",   "task_kill", "recovery_crash",
       "double_crash",  "sync_failure", "writeback", "eviction",
-      "latency",       "stall"};
+      "latency",       "stall",        "fill"};
   return kNames[static_cast<size_t>(family)];
 }
 

@@ -32,6 +32,7 @@ enum class Family : uint8_t {
   kEviction,       // SFM-22: clean pages leave the cache after such a failure
   kLatency,        // SFM-34: device calls take a while
   kStall,          // SFM-34: the whole device freezes for a while
+  kFill,           // SFM-11: never written sectors show garbage or stale bytes
   kCount,
 };
 inline constexpr int kFamilyCount = static_cast<int>(Family::kCount);
@@ -51,10 +52,6 @@ struct Profile {
   // What --faults mix gives it, in parts of the sum of all shares.
   uint32_t mix_share = 0;
   std::string_view meaning;
-  // What a crash extends files with may be garbage or stale bytes (SFM-11).
-  // No profile that demands survival has it: relations are extended without
-  // WAL, and PostgreSQL relies on file systems that show zeros there.
-  bool nonzero_fill = false;
 
   bool Has(Family family) const {
     return (families >> static_cast<int>(family) & 1) != 0;

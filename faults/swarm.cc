@@ -238,7 +238,7 @@ bool MayDraw(const KnobInfo& info, const Profile& profile,
              const Knobs& so_far) {
   if (info.choices.empty()) return false;
   if (info.name == "meta") return profile.weak_metadata;
-  if (info.name == "fill") return profile.nonzero_fill;
+  if (info.name == "fill") return profile.Has(Family::kFill);
   if (info.name == "sector_size") return profile.large_sectors;
   if (info.name == "full_page_writes") return so_far.atomic8k != 0;
   return true;
@@ -315,6 +315,10 @@ env::Result<Knobs> DrawKnobs(sim::Choices& choices, const Profile& profile,
       std::max(knobs.max_wal_size_bytes, 2 * knobs.wal_segment_size_bytes);
   for (const auto& [name, value] : overrides) {
     RETURN_IF_ERROR(SetKnob(&knobs, name, value));
+  }
+  // Garbage must be detected (contract row C15), which takes checksums.
+  if (!Overridden(overrides, "data_checksums") && knobs.fill != 0) {
+    knobs.data_checksums = 1;
   }
   if (!Overridden(overrides, "max_wal_size")) {
     knobs.max_wal_size_bytes =

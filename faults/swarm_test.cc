@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <map>
 #include <set>
 #include <string>
 
@@ -38,9 +39,9 @@ TEST(Swarm, EveryKnobVariesAndEveryDrawnSetIsConsistent) {
     }
   }
   for (const auto& [name, values] : seen) {
-    // Options beyond PostgreSQL, and a fault that it does not survive.
+    // Options beyond PostgreSQL.
     bool never_drawn = name == "sync_new_file_directory" ||
-                       name == "rewrite_wal_before_trust" || name == "fill";
+                       name == "rewrite_wal_before_trust";
     EXPECT_EQ(values.size() > 1, !never_drawn) << name;
   }
 }
@@ -51,6 +52,28 @@ TEST(Swarm, ContractProfileKeepsSmallSectorsAndOrderedDirectories) {
     EXPECT_EQ(knobs.sector_size_bytes, 512);
     EXPECT_EQ(DiskOptionsOf(knobs).meta, sim::MetaMode::kOrdered);
   }
+}
+
+TEST(Swarm, GarbageHasItsShareAndMeetsChecksums) {
+  constexpr int kRuns = 2000;
+  for (const char* profile : {"pg-contract", "strict"}) {
+    std::map<sim::Fill, int> drawn;
+    int unchecked = 0;
+    for (uint64_t seed = 0; seed < kRuns; ++seed) {
+      Knobs knobs = Draw(seed, ProfileNamed(profile));
+      sim::Fill fill = DiskOptionsOf(knobs).fill;
+      ++drawn[fill];
+      unchecked += knobs.data_checksums == 0;
+      EXPECT_TRUE(fill == sim::Fill::kZero || knobs.data_checksums != 0);
+    }
+    EXPECT_NEAR(drawn[sim::Fill::kZero], kRuns / 2, 80) << profile;
+    EXPECT_NEAR(drawn[sim::Fill::kGarbage], kRuns / 4, 80) << profile;
+    EXPECT_NEAR(drawn[sim::Fill::kStale], kRuns / 4, 80) << profile;
+    EXPECT_NEAR(unchecked, kRuns / 8, 60) << profile;
+  }
+  Knobs by_hand = Draw(1, ProfileNamed("pg-contract"),
+                       {{"fill", "stale"}, {"data_checksums", "off"}});
+  EXPECT_EQ(by_hand.data_checksums, 0);
 }
 
 TEST(Swarm, PageImagesAreOffOnlyWhereEightKilobytesAreAtomic) {

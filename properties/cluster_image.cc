@@ -20,35 +20,29 @@ env::Result<ControlFile> ReadControl(const ClusterView& files) {
   return DecodeControlFile(*bytes);
 }
 
-void ReadPage(std::string_view page, uint32_t filenode, uint32_t block,
-              bool checksums, HeapFile* heap) {
+// What a reader of the page would object to; empty: nothing.
+std::string DamageOf(const env::Result<DecodedPage>& decoded,
+                     std::string_view page, uint32_t block, bool checksums) {
+  if (!decoded.ok()) return std::string(decoded.status().message());
+  if (decoded->is_new || !checksums) return "";
+  uint16_t computed = ComputePageChecksum(page, block);
+  if (decoded->checksum == computed) return "";
+  return fmt::format("checksum {:#06x}, its bytes make {:#06x}",
+                     decoded->checksum, computed);
+}
+
+void ReadTuples(std::string_view page, const DecodedPage& decoded,
+                uint32_t filenode, uint32_t block, HeapFile* heap) {
   auto subject = [&] {
     return fmt::format("page {}:{}", HeapPath(filenode), block);
   };
-  env::Result<DecodedPage> decoded = DecodePage(page);
-  if (!decoded.ok()) {
-    heap->findings.push_back(
-        {subject(), std::string(decoded.status().message()), block});
-    return;
-  }
-  if (decoded->is_new) return;
-  if (checksums) {
-    uint16_t computed = ComputePageChecksum(page, block);
-    if (decoded->checksum != computed) {
-      heap->findings.push_back(
-          {subject(),
-           fmt::format("checksum {:#06x}, its bytes make {:#06x}",
-                       decoded->checksum, computed),
-           block});
-    }
-  }
-  if (decoded->lsn >= heap->newest_lsn) {
-    heap->newest_lsn = decoded->lsn;
+  if (decoded.lsn >= heap->newest_lsn) {
+    heap->newest_lsn = decoded.lsn;
     heap->newest_page = subject();
   }
-  for (size_t n = 1; n <= decoded->items.size(); ++n) {
-    if (decoded->items[n - 1].kind != LinePointerKind::kNormal) continue;
-    std::string_view bytes = PageItem(page, *decoded, n);
+  for (size_t n = 1; n <= decoded.items.size(); ++n) {
+    if (decoded.items[n - 1].kind != LinePointerKind::kNormal) continue;
+    std::string_view bytes = PageItem(page, decoded, n);
     env::Result<TupleHeader> header = DecodeTupleHeader(bytes);
     if (!header.ok()) {
       heap->findings.push_back(
@@ -77,9 +71,11 @@ std::string HeapPath(uint32_t filenode) {
   return fmt::format("base/5/{}", filenode);
 }
 
-ClusterImage::ClusterImage(const ClusterView* files, bool checksums)
+ClusterImage::ClusterImage(const ClusterView* files, bool checksums,
+                           PageExcuse excuse)
     : files_(files),
       checksums_(checksums),
+      excuse_(std::move(excuse)),
       clog_(files),
       control_(ReadControl(*files)) {}
 
@@ -107,8 +103,21 @@ const HeapFile& ClusterImage::Heap(uint32_t filenode) const {
                      bytes->size())});
   }
   for (uint32_t block = 0; block < heap.blocks; ++block) {
-    ReadPage(std::string_view(*bytes).substr(block * kPageBytes, kPageBytes),
-             filenode, block, checksums_, &heap);
+    std::string_view page =
+        std::string_view(*bytes).substr(block * kPageBytes, kPageBytes);
+    env::Result<DecodedPage> decoded = DecodePage(page);
+    std::string damage = DamageOf(decoded, page, block, checksums_);
+    if (!damage.empty()) {
+      if (Excuses(HeapPath(filenode), block)) {
+        heap.excused.push_back(block);
+        continue;
+      }
+      heap.findings.push_back(
+          {fmt::format("page {}:{}", HeapPath(filenode), block), damage,
+           block});
+    }
+    if (!decoded.ok() || decoded->is_new) continue;
+    ReadTuples(page, *decoded, filenode, block, &heap);
   }
   return heap;
 }

@@ -1,11 +1,13 @@
 // ClusterImage: a data directory at rest, decoded once for all judges.
 //
 // Files are read when first asked for; heap files are decoded tuple by tuple.
-// What cannot be decoded is kept as a list of findings and skipped.
+// What cannot be decoded is kept as a list of findings and skipped. A damaged
+// page that injected faults excuse is skipped as a whole, without a finding.
 #ifndef MUSTH_PROPERTIES_CLUSTER_IMAGE_H_
 #define MUSTH_PROPERTIES_CLUSTER_IMAGE_H_
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -56,8 +58,12 @@ struct HeapFile {
   std::vector<HeapTupleRef> tuples;  // by tid
   std::vector<Finding> findings;     // damage
   uint64_t newest_lsn = 0;
-  std::string newest_page;  // the page that carries it
+  std::string newest_page;        // the page that carries it
+  std::vector<uint32_t> excused;  // damaged blocks that nobody is blamed for
 };
+
+// Whether injected faults excuse damage of that block of the fork at path.
+using PageExcuse = std::function<bool(std::string_view path, uint32_t block)>;
 
 // "base/5/16384"
 std::string HeapPath(uint32_t filenode);
@@ -65,11 +71,16 @@ std::string HeapPath(uint32_t filenode);
 class ClusterImage {
  public:
   // The view outlives the image. With checksums every page that is not new
-  // must carry the right one.
-  ClusterImage(const ClusterView* files, bool checksums);
+  // must carry the right one. A null excuse excuses nothing.
+  ClusterImage(const ClusterView* files, bool checksums,
+               PageExcuse excuse = nullptr);
 
   const ClusterView& files() const { return *files_; }
   bool checksums() const { return checksums_; }
+  // Whether damage of that block of the fork at path is nobody's fault.
+  bool Excuses(std::string_view path, uint32_t block) const {
+    return excuse_ && excuse_(path, block);
+  }
   const ClogDecoder& clog() const { return clog_; }
   const env::Result<ControlFile>& control() const { return control_; }
   // Requires: control().ok().
@@ -79,6 +90,7 @@ class ClusterImage {
  private:
   const ClusterView* files_;
   bool checksums_;
+  PageExcuse excuse_;
   ClogDecoder clog_;
   env::Result<ControlFile> control_;
   mutable std::map<uint32_t, HeapFile> heaps_;

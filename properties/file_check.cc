@@ -62,6 +62,12 @@ std::string HeaderProblem(std::string_view page, uint32_t block,
                      computed);
 }
 
+// The fork's path, without the segment's number.
+std::string ForkPath(const RelationFileName& parsed) {
+  return fmt::format("{}/{}{}{}", kDatabaseDir, parsed.filenode,
+                     parsed.fork.empty() ? "" : "_", parsed.fork);
+}
+
 class RelationFileChecker {
  public:
   RelationFileChecker(const ClusterImage& image, const BlockFilter& skip,
@@ -93,9 +99,7 @@ class RelationFileChecker {
   void CheckPredecessor(const std::string& path,
                         const RelationFileName& parsed) {
     if (parsed.segment == 0) return;
-    std::string before =
-        fmt::format("{}/{}{}{}", kDatabaseDir, parsed.filenode,
-                    parsed.fork.empty() ? "" : "_", parsed.fork);
+    std::string before = ForkPath(parsed);
     if (parsed.segment > 1) before += fmt::format(".{}", parsed.segment - 1);
     const std::string* bytes = image_.files().Read(before);
     if (bytes != nullptr && bytes->size() == kRelationSegmentBytes) return;
@@ -118,6 +122,7 @@ class RelationFileChecker {
           newest_->See(PageLsn(page), fmt::format("page {}:{}", path, i));
         continue;
       }
+      if (image_.Excuses(ForkPath(parsed), block)) continue;
       problems_->Add("REC", fmt::format("page {}:{}", path, i), std::move(why));
     }
   }

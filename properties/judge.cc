@@ -1,5 +1,7 @@
 #include "properties/judge.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <utility>
 
@@ -13,7 +15,8 @@ Judge::Judge(const JudgeOptions& options)
       content_(&model_, &sink_),
       structure_(&sink_),
       tpcb_(&sink_, options.only_tpcb),
-      liveness_(&sink_, options.liveness_bound_steps) {}
+      liveness_(&sink_, options.liveness_bound_steps),
+      attribution_(&model_, &coverage_) {}
 
 void Judge::LoadTemplate(const sim::Disk& disk) {
   DiskView files(disk);
@@ -45,6 +48,7 @@ void Judge::OnEvent(const env::Event& event) {
   wal_.OnEvent(event);
   liveness_.OnEvent(event);
   if (event.kind == env::EventKind::kRecoveryStart) structure_.OnRecovery();
+  if (options_.damage) coverage_.OnEvent(event);
 }
 
 void Judge::OnCrash(sim::CrashKind kind) { wal_.OnCrash(kind); }
@@ -55,9 +59,16 @@ void Judge::TakeConflicts() {
   }
 }
 
-void Judge::CheckRest(const ClusterView& files, bool shut_down) {
+void Judge::CheckRest(const ClusterView& files, const sim::Disk* disk,
+                      bool shut_down) {
   TakeConflicts();
-  ClusterImage image(&files, options_.data_checksums);
+  PageExcuse excuse;
+  if (options_.damage) {
+    excuse = [&](std::string_view path, uint32_t block) {
+      return attribution_.OfPage({std::string(path), block}, disk).justified();
+    };
+  }
+  ClusterImage image(&files, options_.data_checksums, excuse);
   content_.Check(image, last_seq_);
   const env::Result<Catalog>& catalog = model_.catalog();
   if (catalog.ok()) {
@@ -67,27 +78,49 @@ void Judge::CheckRest(const ClusterView& files, bool shut_down) {
   if (!shut_down) wal_.OnRecovered(image, last_seq_);
 }
 
-void Judge::OnRecovered(const sim::Disk& disk) {
-  DiskView files(disk);
-  OnRecovered(files);
-}
-
-void Judge::OnRecovered(const ClusterView& files) {
+void Judge::Recovered(const ClusterView& files, const sim::Disk* disk) {
   model_.ApplyPendingCut();
   ack_.CheckDecided(last_seq_);
-  CheckRest(files, false);
+  CheckRest(files, disk, false);
 }
+
+void Judge::ShutDown(const ClusterView& files, const sim::Disk* disk) {
+  model_.ApplyCut(UINT64_MAX);
+  ack_.CheckDecided(last_seq_);
+  CheckRest(files, disk, true);
+}
+
+void Judge::OnRecovered(const sim::Disk& disk) {
+  DiskView files(disk);
+  Recovered(files, &disk);
+}
+
+void Judge::OnRecovered(const ClusterView& files) { Recovered(files, nullptr); }
 
 void Judge::OnShutdown(const sim::Disk& disk) {
   DiskView files(disk);
-  OnShutdown(files);
+  ShutDown(files, &disk);
   structure_.CheckNothingPending(disk, last_seq_);
 }
 
-void Judge::OnShutdown(const ClusterView& files) {
-  model_.ApplyCut(UINT64_MAX);
-  ack_.CheckDecided(last_seq_);
-  CheckRest(files, true);
+void Judge::OnShutdown(const ClusterView& files) { ShutDown(files, nullptr); }
+
+bool Judge::JudgeRefusal(const std::string& subject,
+                         const env::Status& status) {
+  Attribution::Answer answer = attribution_.OfRefusal(status, options_.disk);
+  if (answer.justified()) {
+    detected_.insert(answer.faults.begin(), answer.faults.end());
+    return true;
+  }
+  Verdict v;
+  v.promise = "REC";
+  v.oracle = "attribution";
+  v.subject = subject;
+  v.message = fmt::format("refused without cause: {}; {}", status.ToString(),
+                          answer.objection);
+  v.event_seq = last_seq_;
+  sink_.Report(std::move(v));
+  return false;
 }
 
 void Judge::OnStatementSent(env::TaskId task, const PlanStatement& statement) {
@@ -99,6 +132,10 @@ void Judge::OnStatementResult(
     const std::vector<engine::StatementResult>& results) {
   model_.EndStatement(task);
   ack_.OnStatement(statement, results);
+  for (const engine::StatementResult& result : results) {
+    if (!RefusesForDamage(result.status)) continue;
+    JudgeRefusal("statement " + statement.id.ToString(), result.status);
+  }
 }
 
 void Judge::CompareScan(std::string_view relname,

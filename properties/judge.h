@@ -3,18 +3,21 @@
 //   events ──► Model ──► AckOracle, WalBeforeDataOracle, WalOracle, Liveness
 //   frozen disk ──► ClusterImage ──► StructureOracle, ContentOracle, Tpcb
 //   result rows ──► ContentOracle::CompareScan
+//   refusals ──► Attribution: is there damage that justifies them?
 //
 // All oracles record their verdicts in the same run; none stops another. A run
 // that breaks many promises keeps the first kMaxVerdicts.
 #ifndef MUSTH_PROPERTIES_JUDGE_H_
 #define MUSTH_PROPERTIES_JUDGE_H_
 
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "engine/sql/session.h"
 #include "properties/ack_oracle.h"
+#include "properties/attribution.h"
 #include "properties/content_oracle.h"
 #include "properties/liveness_oracle.h"
 #include "properties/model.h"
@@ -22,6 +25,7 @@
 #include "properties/structure_oracle.h"
 #include "properties/tpcb_oracle.h"
 #include "properties/wal_before_data_oracle.h"
+#include "properties/wal_coverage.h"
 #include "properties/wal_oracle.h"
 
 namespace properties {
@@ -36,6 +40,8 @@ struct JudgeOptions {
   // The node's disk and host, for WalOracle's copy; may be null.
   const sim::Disk* disk = nullptr;
   sim::DeviceHost* host = nullptr;
+  // The disk may damage pages, so that refusals can be justified.
+  bool damage = false;
 };
 
 class Judge : public Oracle {
@@ -61,6 +67,12 @@ class Judge : public Oracle {
   void OnStatementSent(env::TaskId task, const PlanStatement& statement);
   void OnStatementResult(env::TaskId task, const PlanStatement& statement,
                          const std::vector<engine::StatementResult>& results);
+  // The node says that it cannot carry something out: "table t", "statement
+  // s1.t2.q1". True if an injected fault justifies that; if none does it is a
+  // broken promise.
+  bool JudgeRefusal(const std::string& subject, const env::Status& status);
+  // Faults that justified a refusal so far, by their id in the disk's log.
+  const std::set<uint64_t>& detected() const { return detected_; }
   // The rows of SELECT *. Requires: no transaction runs.
   void CompareScan(std::string_view relname,
                    const engine::StatementResult& result);
@@ -71,7 +83,10 @@ class Judge : public Oracle {
   std::vector<Verdict> TakeVerdicts();
 
  private:
-  void CheckRest(const ClusterView& files, bool shut_down);
+  void CheckRest(const ClusterView& files, const sim::Disk* disk,
+                 bool shut_down);
+  void Recovered(const ClusterView& files, const sim::Disk* disk);
+  void ShutDown(const ClusterView& files, const sim::Disk* disk);
   void TakeConflicts();
 
   static constexpr size_t kMaxVerdicts = 50;
@@ -86,6 +101,9 @@ class Judge : public Oracle {
   StructureOracle structure_;
   TpcbOracle tpcb_;
   LivenessOracle liveness_;
+  WalCoverage coverage_;
+  Attribution attribution_;
+  std::set<uint64_t> detected_;
   uint64_t last_seq_ = 0;
 };
 

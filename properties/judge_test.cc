@@ -213,6 +213,42 @@ TEST_F(JudgeTest, TornPageFailsItsChecksum) {
   EXPECT_TRUE(Says("REC structure: page base/5/16384:0", "checksum"));
 }
 
+// A garbage page behind the relation's only one: nobody is blamed for it if it
+// is excused, and the rows of the other page are still judged.
+TEST_F(JudgeTest, AnExcusedPageIsSkippedAndTheOthersAreRead) {
+  SomeHistory();
+  node_.files().At(HeapPath(FakeNode::kRel)).append(kPageBytes, 'g');
+  std::vector<uint32_t> asked;
+  bool excused = false;
+  auto excuse = [&](std::string_view path, uint32_t block) {
+    EXPECT_EQ(path, HeapPath(FakeNode::kRel));
+    asked.push_back(block);
+    return excused;
+  };
+  ClusterImage blamed(&node_.files(), true, excuse);
+  EXPECT_EQ(blamed.Heap(FakeNode::kRel).findings.size(), 1u);
+  excused = true;
+  ClusterImage image(&node_.files(), true, excuse);
+  const HeapFile& heap = image.Heap(FakeNode::kRel);
+  EXPECT_TRUE(heap.findings.empty());
+  EXPECT_EQ(heap.excused, std::vector<uint32_t>{1});
+  EXPECT_EQ(heap.tuples.size(), 4u);
+  EXPECT_EQ(asked, (std::vector<uint32_t>{1, 1}));
+  Recovered();  // without a fault that damaged it
+  EXPECT_TRUE(Says("REC structure: page base/5/16384:1", "page"));
+}
+
+TEST_F(JudgeTest, RefusalWithoutDamageIsAFalseAlarm) {
+  SomeHistory();
+  env::Status refusal =
+      env::Status::Sql(env::MakeSqlState("XX001"),
+                       "invalid page in block 7 of relation base/5/16384");
+  EXPECT_FALSE(judge_.JudgeRefusal("table t", refusal));
+  EXPECT_TRUE(judge_.detected().empty());
+  EXPECT_TRUE(Says("REC attribution: table t",
+                   "no injected fault damaged page base/5/16384:7"));
+}
+
 TEST_F(JudgeTest, HintBitThatTheCommitLogDenies) {
   SomeHistory();
   node_.tuples()[row4_].infomask = kHeapXminCommitted;

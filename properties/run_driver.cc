@@ -73,6 +73,10 @@ RunDriver::RunDriver(RunParts parts)
   judge.only_tpcb = parts_.only_tpcb;
   judge.disk = parts_.disk.get();
   judge.host = device_host;
+  judge.damage = parts_.knobs.fill != 0;
+  if (judge.damage && parts_.fault_plan.Has(faults::Family::kPowerLoss)) {
+    counters_.Enable(faults::Family::kFill);
+  }
   judge_ = std::make_unique<Judge>(judge);
   judge_->LoadTemplate(*parts_.disk);
   for (const PlanSession& session : parts_.plan.sessions) {
@@ -284,8 +288,7 @@ void RunDriver::JudgeInspection() {
   }
   for (const auto& [table, result] : scans_) {
     if (!result.status.ok()) {
-      Break("REC", "table " + table,
-            "a quiet node could not read it: " + result.status.ToString());
+      judge_->JudgeRefusal("table " + table, result.status);
     } else if (table != "pg_class") {
       judge_->CompareScan(table, result);
     }
@@ -412,6 +415,11 @@ void RunDriver::OnEvent(const env::Event& event) {
       last_panic_ = std::string(event.bytes);
       if (!excused) Stop(StopCause::kBroken);
       break;
+    case env::EventKind::kFault:
+      if (event.a[0] == static_cast<uint64_t>(sim::DiskFaultFamily::kDamage)) {
+        counters_.Inject(faults::Family::kFill);
+      }
+      break;
     case env::EventKind::kTimer:
       CheckProgress();
       break;
@@ -475,11 +483,13 @@ void RunDriver::FillStats() {
     RunStats::Family& out = stats.families[faults::FamilyName(family)];
     out.enabled_runs = count.enabled ? 1 : 0;
     out.injected = count.injected;
-    // The run survived with every promise kept: what was injected was masked.
-    if (outcome_.broken.empty())
-      out.masked = count.injected;
-    else
-      out.silent = count.injected;
+    if (family == faults::Family::kFill) {
+      out.detected = judge_->detected().size();
+    }
+    // The run survived with every promise kept: what was injected and not
+    // detected was masked.
+    (outcome_.broken.empty() ? out.masked : out.silent) =
+        count.injected - out.detected;
   }
   outcome_.unmatched_overrides = parts_.choices->UnmatchedOverrides();
   if (!outcome_.broken.empty() || !outcome_.harness_failure.empty()) {

@@ -185,7 +185,10 @@ void ImagePicker::FillSlot(size_t crash, uint64_t slot, char* out) {
   if (crash >= records_.size()) return;
   const CrashRecord& record = records_[crash];
   uint64_t key = FileKey(record);
-  uint64_t n = DrawIndex(record.ordinal, 0, slot);
+  // A sector is one sector's bytes, however large it is.
+  uint64_t sector =
+      slot * kSlotBytes / static_cast<uint64_t>(draws_.options_.sector_bytes);
+  uint64_t n = DrawIndex(record.ordinal, 0, sector);
   if (draws_.options_.fill == Fill::kStale && record.freed != nullptr) {
     const std::vector<BlockRef>& freed = *record.freed;
     uint64_t pick =
@@ -199,10 +202,18 @@ void ImagePicker::FillSlot(size_t crash, uint64_t slot, char* out) {
     if (word == 0) return;
     for (int i = 0; i < kSlotBytes; i += 8) {
       uint64_t bytes =
-          Mix(Mix(key, n), word + (static_cast<uint64_t>(i) << 32));
+          Mix(Mix(key, slot), word + (static_cast<uint64_t>(i) << 32));
       std::memcpy(out + i, &bytes, sizeof bytes);
     }
   }
+}
+
+void ImagePicker::Filled(uint64_t slot, const char* bytes) {
+  Damage damage = draws_.options_.fill == Fill::kStale ? Damage::kStaleFill
+                                                       : Damage::kGarbageFill;
+  uint64_t hash = HashSector(bytes);
+  faults_->Add(damage, inode_, path_, static_cast<int64_t>(slot) * kSlotBytes,
+               kSlotBytes, std::span(&hash, 1));
 }
 
 }  // namespace sim

@@ -17,6 +17,7 @@
 #include "sim/block_store.h"
 #include "sim/choices.h"
 #include "sim/disk.h"
+#include "sim/fault_log.h"
 #include "sim/file_data.h"
 
 namespace sim {
@@ -86,19 +87,24 @@ class ImageDraws {
 // Answers for one file. Cheap to make: keys are folded when something is drawn.
 class ImagePicker : public VersionPicker {
  public:
+  // What was filled (SFM-11) goes to faults, as damage to that inode.
   ImagePicker(const DiskOptions& options, Choices* choices,
               std::span<const CrashRecord> records,
-              std::span<const uint64_t> crash_seqs, std::string_view path)
+              std::span<const uint64_t> crash_seqs, std::string_view path,
+              uint64_t inode, FaultLog* faults)
       : draws_(options, choices),
         records_(records),
         crash_seqs_(crash_seqs),
-        path_(path) {}
+        path_(path),
+        inode_(inode),
+        faults_(faults) {}
 
   size_t PickVersion(size_t crash, uint64_t sector,
                      std::span<const uint64_t> seqs,
                      std::span<const uint64_t> block_seqs) override;
   size_t PickSize(size_t crash, std::span<const uint64_t> seqs) override;
   void FillSlot(size_t crash, uint64_t slot, char* out) override;
+  void Filled(uint64_t slot, const char* bytes) override;
   std::span<const uint64_t> CrashSeqs() const override { return crash_seqs_; }
 
  private:
@@ -113,6 +119,8 @@ class ImagePicker : public VersionPicker {
   std::span<const CrashRecord> records_;
   std::span<const uint64_t> crash_seqs_;
   std::string_view path_;
+  uint64_t inode_;
+  FaultLog* faults_;
 };
 
 }  // namespace sim

@@ -40,7 +40,9 @@ std::unique_ptr<Disk> Disk::ImageCopy() const {
 void Disk::Attach(DeviceHost* host, DiskFaultHooks* faults) {
   state_->host = host;
   state_->faults = faults;
-  if (host != nullptr) state_->RebindRecords();
+  if (host == nullptr) return;
+  state_->RememberFormerLife();
+  state_->RebindRecords();
 }
 
 void Disk::ProcessCrash() {
@@ -253,6 +255,22 @@ uint64_t Disk::OpenSectors() const {
     count += state_->Get(inode).data.CountOpen(state_->Traits());
   }
   return count;
+}
+
+const FaultLog& Disk::fault_log() const { return state_->fault_log; }
+
+std::vector<FaultRecord> Disk::FaultsIn(std::string_view path, int64_t offset,
+                                        int64_t bytes) const {
+  std::vector<FaultRecord> faults;
+  if (state_->fault_log.empty()) return faults;
+  InodeNo inode = state_->Lookup(path);
+  if (inode == 0 || state_->Get(inode).is_directory) return faults;
+  const FileData& data = state_->Get(inode).data;
+  auto read = [&data](int64_t at, char* out) { return data.PeekSlot(at, out); };
+  for (uint64_t id : state_->fault_log.LiveIn(inode, offset, bytes, read)) {
+    faults.push_back(state_->fault_log.records()[id - 1]);
+  }
+  return faults;
 }
 
 uint64_t Disk::ContentHash() const { return state_->HashTree(kRootInode); }

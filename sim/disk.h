@@ -23,6 +23,7 @@
 #include "sim/env/files.h"
 #include "sim/env/status.h"
 #include "sim/fault_hooks.h"
+#include "sim/fault_log.h"
 
 namespace sim {
 
@@ -80,9 +81,10 @@ struct DiskStats {
 
 // a[0] of the kFault events that a disk emits.
 enum class DiskFaultFamily : uint64_t {
-  kSyncFailure = 1,      // inode, SyncFailure
-  kCrashImage = 2,       // ImageStyle, crash ordinal
-  kUndeterminedRead = 3  // inode, sector: a read had to draw a version
+  kSyncFailure = 1,       // inode, SyncFailure
+  kCrashImage = 2,        // ImageStyle, crash ordinal
+  kUndeterminedRead = 3,  // inode, sector: a read had to draw a version
+  kDamage = 6             // Damage, inode, offset: see fault_log.h
 };
 
 // a[0] of the kDirOp events.
@@ -163,6 +165,12 @@ class Disk : public env::Files {
   bool AnythingPending() const {
     return PendingSectors() + PendingEntries() > 0;
   }
+
+  // All damage so far: what the disk showed without anybody having written it.
+  const FaultLog& fault_log() const;
+  // Copies of the faults that these bytes of the file suffer from now.
+  std::vector<FaultRecord> FaultsIn(std::string_view path, int64_t offset,
+                                    int64_t bytes) const;
 
   // A hash of names, sizes and visible content. Requires as PeekFile.
   uint64_t ContentHash() const;

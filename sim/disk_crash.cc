@@ -47,7 +47,7 @@ void DiskState::PowerLoss() {
     Inode& node = Mut(inode);
     // A file without a name may share its path with its successor.
     node.image_path = node.links > 0 ? node.path : node.path + "~";
-    ImagePicker picker = Picker(node);
+    ImagePicker picker = Picker(inode);
     FileData::CrashResult result =
         node.data.PowerLoss(crash, Traits(), &picker);
     stats.sectors_opened += result.opened;
@@ -97,7 +97,7 @@ void DiskState::Freeze() {
   for (InodeNo inode : touched) {
     if (!Get(inode).data.HasOpen()) continue;
     Inode& node = Mut(inode);
-    ImagePicker picker = Picker(node);
+    ImagePicker picker = Picker(inode);
     stats.sectors_drawn += node.data.Freeze(Traits(), &picker);
   }
   std::erase_if(touched,

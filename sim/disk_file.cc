@@ -65,13 +65,13 @@ env::Result<int64_t> DiskFile::Pread(int64_t offset, std::span<char> out) {
     std::span<char> wanted = out.first(static_cast<size_t>(length));
     if (node.data.HasOpen()) {
       Inode& mutable_node = state.Mut(inode_);
-      ImagePicker picker = state.Picker(mutable_node);
+      ImagePicker picker = state.Picker(inode_);
       drawn = mutable_node.data.Read(offset, wanted, state.Traits(), &picker);
     } else {
       node.data.Peek(offset, wanted);
     }
   }
-  state.CountRead(inode_, offset, drawn);
+  state.CountRead(inode_, offset, length, drawn);
   if (state.host != nullptr) {
     state.Emit(env::EventKind::kFileRead, inode_, static_cast<uint64_t>(offset),
                static_cast<uint64_t>(length),
@@ -94,7 +94,7 @@ void DiskFile::WriteVisible(int64_t offset, std::span<const char> data) {
   DiskState& state = State();
   Inode& node = state.Mut(inode_);
   int64_t length = static_cast<int64_t>(data.size());
-  ImagePicker picker = state.Picker(node);
+  ImagePicker picker = state.Picker(inode_);
   state.CountWrite(
       node.data.Write(++state.seq, offset, data, state.Traits(), &picker));
   state.Touch(inode_);
@@ -247,7 +247,7 @@ env::Status DiskFile::StartWriteback(int64_t, int64_t) {
 env::Status DiskFile::Resize(int64_t size_bytes) {
   DiskState& state = State();
   Inode& node = state.Mut(inode_);
-  ImagePicker picker = state.Picker(node);
+  ImagePicker picker = state.Picker(inode_);
   int64_t old_size = node.data.size();
   state.CountWrite(
       node.data.Truncate(++state.seq, size_bytes, state.Traits(), &picker));

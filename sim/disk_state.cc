@@ -38,6 +38,9 @@ std::unique_ptr<DiskState> DiskState::Clone() const {
   copy->records = records;
   copy->crash_seqs = crash_seqs;
   copy->freed = freed;
+  copy->former_life_known = former_life_known;
+  copy->fault_log = fault_log;
+  copy->damage_told = damage_told;
   copy->writebacks = writebacks;
   copy->open_counts.assign(inodes.size(), 0);
   return copy;
@@ -80,6 +83,21 @@ void DiskState::BoundFreedPool() {
   if (freed.size() <= kFreedBlocks) return;
   freed.erase(freed.begin(),
               freed.end() - static_cast<ptrdiff_t>(kFreedBlocks));
+}
+
+void DiskState::RememberFormerLife() {
+  if (former_life_known) return;
+  former_life_known = true;
+  if (options.fill != Fill::kStale) return;
+  std::vector<BlockRef> blocks;
+  for (const InodeRef& node : inodes) {
+    if (node) node->data.CollectBlocks(&blocks);
+  }
+  size_t count = std::min(blocks.size(), kFreedBlocks);
+  for (size_t i = 0; i < count; ++i) {
+    freed.push_back(blocks[i * blocks.size() / count]);
+  }
+  BoundFreedPool();
 }
 
 void DiskState::AddOpen(InodeNo inode) { ++open_counts[inode]; }
@@ -242,8 +260,21 @@ uint64_t DiskState::HashTree(InodeNo directory) const {
   return h;
 }
 
-void DiskState::CountRead(InodeNo inode, int64_t offset, uint64_t drawn) {
+void DiskState::TellDamage() {
+  for (; damage_told < fault_log.records().size(); ++damage_told) {
+    const FaultRecord& record = fault_log.records()[damage_told];
+    Emit(env::EventKind::kFault,
+         static_cast<uint64_t>(DiskFaultFamily::kDamage),
+         static_cast<uint64_t>(record.damage), record.inode,
+         static_cast<uint64_t>(record.offset));
+  }
+}
+
+void DiskState::CountRead(InodeNo inode, int64_t offset, int64_t bytes,
+                          uint64_t drawn) {
   ++stats.reads;
+  TellDamage();
+  if (!fault_log.empty()) fault_log.NoteRead(inode, offset, bytes);
   if (drawn == 0) return;
   stats.sectors_drawn += drawn;
   Emit(env::EventKind::kFault,
@@ -254,6 +285,7 @@ void DiskState::CountRead(InodeNo inode, int64_t offset, uint64_t drawn) {
 void DiskState::CountWrite(const FileData::WriteResult& result) {
   stats.sectors_drawn += result.drawn;
   stats.sectors_closed += result.closed;
+  TellDamage();
 }
 
 void DiskState::Step(DeviceStep step, InodeNo inode, std::string_view path) {

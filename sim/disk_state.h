@@ -14,6 +14,7 @@
 
 #include "sim/crash_image.h"
 #include "sim/disk.h"
+#include "sim/fault_log.h"
 #include "sim/file_data.h"
 #include "sim/meta_log.h"
 
@@ -85,9 +86,9 @@ struct DiskState {
   // Draws and files.
   DataTraits Traits() const;
   ImageDraws Draws() const { return ImageDraws(options, choices()); }
-  ImagePicker Picker(const Inode& inode) const {
+  ImagePicker Picker(InodeNo inode) {
     return ImagePicker(options, choices(), records, crash_seqs,
-                       inode.image_path);
+                       Get(inode).image_path, inode, &fault_log);
   }
   Choices* choices() const {
     return host == nullptr ? nullptr : &host->choices();
@@ -99,8 +100,15 @@ struct DiskState {
     return options.fill == Fill::kStale ? &freed : nullptr;
   }
   void BoundFreedPool();
-  void CountRead(InodeNo inode, int64_t offset, uint64_t drawn);
+  // Another disk image like this one lived on the device before: its blocks are
+  // the first freed ones (SFM-11). Once, when the disk is first attached.
+  void RememberFormerLife();
+  // A program read these bytes, for which so many sectors had to be drawn.
+  void CountRead(InodeNo inode, int64_t offset, int64_t bytes, uint64_t drawn);
   void CountWrite(const FileData::WriteResult& result);
+
+  // Announces the damage that was logged since the last time.
+  void TellDamage();
 
   // The world.
   void Step(DeviceStep step, InodeNo inode, std::string_view path);
@@ -133,6 +141,9 @@ struct DiskState {
   std::vector<CrashRecord> records;
   std::vector<uint64_t> crash_seqs;  // records[i].seq
   std::vector<BlockRef> freed;       // the latest freed blocks, newest last
+  bool former_life_known = false;
+  FaultLog fault_log;
+  size_t damage_told = 0;  // records of the log that were announced
   uint64_t writebacks = 0;
 
   // Of the running programs.

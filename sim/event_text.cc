@@ -32,7 +32,7 @@ constexpr std::array<KindText, static_cast<size_t>(env::EventKind::kCount)>
         {"FileSync", "inode:d phase:d errno:d"},
         {"FileSize", "inode:d size:d"},
         {"DirOp", "operation:d inode:d"},
-        {"Fault", "family:d detail:d detail:d"},
+        {"Fault", "family:d detail:d detail:d detail:d"},
         {"WalInsert", "start:l end:l rmgr_info:x xid:d prev:l"},
         {"WalFlush", "upto:l"},
         {"WalSegment", "segment:d what:d"},

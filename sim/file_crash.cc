@@ -261,6 +261,9 @@ void FileData::ResolveUnit(PageSlot* slot, uint32_t page, int first,
         picker->FillSlot(crash, uint64_t{page} * kSlotsPerPage + s, bytes);
         int limit = std::clamp(undo.fill_limit - s * kSlotBytes, 0, kSlotBytes);
         std::memset(bytes + limit, 0, kSlotBytes - limit);
+        if (!IsZero(bytes, kSlotBytes)) {
+          picker->Filled(uint64_t{page} * kSlotsPerPage + s, bytes);
+        }
       } else {
         CopyBefore(undo, s, bytes);
       }

@@ -130,6 +130,19 @@ void FileData::Peek(int64_t offset, std::span<char> out) const {
               });
 }
 
+bool FileData::PeekSlot(int64_t offset, char* out) const {
+  if (offset < 0 || offset >= size_) return false;
+  const PageSlot* slot = Find(PageOf(offset));
+  int index = static_cast<int>(offset % kPageBytes / kSlotBytes);
+  if (slot == nullptr) {
+    std::memset(out, 0, kSlotBytes);
+    return true;
+  }
+  if (slot->chain && (slot->chain->open & SlotBit(index)) != 0) return false;
+  CopySlot(slot->block, index, out);
+  return true;
+}
+
 uint64_t FileData::HashRange(int64_t offset, int64_t length) const {
   uint64_t h = static_cast<uint64_t>(length);
   ForEachPage(offset, length, [&](uint32_t page, int from, int to, int64_t) {

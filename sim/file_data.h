@@ -40,6 +40,8 @@ class VersionPicker {
   virtual size_t PickSize(size_t crash, std::span<const uint64_t> seqs) = 0;
   // kSlotBytes bytes of a slot (512-byte index in the file) never written.
   virtual void FillSlot(size_t crash, uint64_t slot, char* out) = 0;
+  // The slot shows these bytes, which are not zeros and which nobody wrote.
+  virtual void Filled(uint64_t slot, const char* bytes) = 0;
   // Issue number of the last operation before each power loss, ascending.
   virtual std::span<const uint64_t> CrashSeqs() const = 0;
 };
@@ -80,6 +82,9 @@ class FileData {
                 VersionPicker* picker);
   // As Read where nothing is undetermined.
   void Peek(int64_t offset, std::span<char> out) const;
+  // The kSlotBytes bytes of the slot at an offset; false if it begins beyond
+  // the file's end or is undetermined.
+  bool PeekSlot(int64_t offset, char* out) const;
 
   // A hash of visible bytes, which uses the blocks' cached hashes.
   uint64_t HashRange(int64_t offset, int64_t length) const;
