@@ -98,6 +98,8 @@ const char* CrashKindName(CrashKind kind) {
   return kNames[static_cast<size_t>(kind)];
 }
 
+std::span<const char* const> DeviceStepNames() { return kStepNames; }
+
 std::string PlannedCrash::ToString() const {
   static constexpr std::array<const char*, 5> kPlaces = {
       "fsync event", "device change", "step", "injection point",

@@ -21,6 +21,7 @@
 
 #include <cstdint>
 #include <map>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -33,6 +34,8 @@
 namespace faults {
 
 const char* CrashKindName(sim::CrashKind kind);
+// Names of the device steps as crash points, by sim::DeviceStep.
+std::span<const char* const> DeviceStepNames();
 
 // What the driver says the node is doing.
 enum class Phase : uint8_t {

@@ -90,6 +90,9 @@ std::vector<KnobInfo> NodeKnobs() {
       Switch("full_page_writes", &Knobs::full_page_writes, {{1, 1}, {0, 1}}),
       Switch("sync_new_file_directory", &Knobs::sync_new_file_directory, {}),
       Switch("rewrite_wal_before_trust", &Knobs::rewrite_wal_before_trust, {}),
+      Switch("checksum_relation", &Knobs::checksum_relation, {}),
+      Switch("wal_flush_watermark", &Knobs::wal_flush_watermark, {}),
+      Switch("clog_checksums", &Knobs::clog_checksums, {}),
   };
 }
 

@@ -45,6 +45,9 @@ struct Knobs {
   // Options beyond PostgreSQL; never drawn, set to close a known gap.
   int64_t sync_new_file_directory = 0;   // contract row C5
   int64_t rewrite_wal_before_trust = 0;  // contract row C11
+  int64_t checksum_relation = 0;         // contract row C18
+  int64_t wal_flush_watermark = 0;       // contract row C21
+  int64_t clog_checksums = 0;            // contract row C22
 
   // The workload.
   int64_t sessions = 1;

@@ -12,6 +12,9 @@
 namespace properties {
 namespace {
 
+constexpr uint32_t kDefaultTablespace = 1663;
+constexpr uint32_t kDatabase = 5;
+
 env::Result<ControlFile> ReadControl(const ClusterView& files) {
   const std::string* bytes = files.Read(kControlFilePath);
   if (bytes == nullptr) {
@@ -73,10 +76,15 @@ std::string HeapPath(uint32_t filenode) {
 
 ClusterImage::ClusterImage(const ClusterView* files, bool checksums,
                            PageExcuse excuse)
+    : ClusterImage(files, ClusterFormat{checksums, false, false},
+                   std::move(excuse)) {}
+
+ClusterImage::ClusterImage(const ClusterView* files,
+                           const ClusterFormat& format, PageExcuse excuse)
     : files_(files),
-      checksums_(checksums),
+      format_(format),
       excuse_(std::move(excuse)),
-      clog_(files),
+      clog_(files, format.clog_checksums),
       control_(ReadControl(*files)) {}
 
 WalLayout ClusterImage::wal_layout() const {
@@ -86,6 +94,13 @@ WalLayout ClusterImage::wal_layout() const {
   layout.system_identifier = control_->system_identifier;
   layout.timeline = control_->checkpoint_copy.timeline;
   return layout;
+}
+
+uint32_t ClusterImage::ChecksumBlock(uint32_t filenode, uint32_t fork,
+                                     uint32_t block) const {
+  if (!format_.checksum_relation) return block;
+  return block ^
+         RelationChecksumSalt(kDefaultTablespace, kDatabase, filenode, fork);
 }
 
 const HeapFile& ClusterImage::Heap(uint32_t filenode) const {
@@ -106,7 +121,9 @@ const HeapFile& ClusterImage::Heap(uint32_t filenode) const {
     std::string_view page =
         std::string_view(*bytes).substr(block * kPageBytes, kPageBytes);
     env::Result<DecodedPage> decoded = DecodePage(page);
-    std::string damage = DamageOf(decoded, page, block, checksums_);
+    std::string damage =
+        DamageOf(decoded, page, ChecksumBlock(filenode, /*fork=*/0, block),
+                 format_.checksums);
     if (!damage.empty()) {
       if (Excuses(HeapPath(filenode), block)) {
         heap.excused.push_back(block);

@@ -68,15 +68,28 @@ using PageExcuse = std::function<bool(std::string_view path, uint32_t block)>;
 // "base/5/16384"
 std::string HeapPath(uint32_t filenode);
 
+// What options of the engine change about its files.
+struct ClusterFormat {
+  bool checksums = true;           // data pages carry one
+  bool checksum_relation = false;  // ... which the relation is mixed into
+  bool clog_checksums = false;
+};
+
 class ClusterImage {
  public:
+  ClusterImage(const ClusterView* files, const ClusterFormat& format,
+               PageExcuse excuse = nullptr);
   // The view outlives the image. With checksums every page that is not new
   // must carry the right one. A null excuse excuses nothing.
   ClusterImage(const ClusterView* files, bool checksums,
                PageExcuse excuse = nullptr);
 
   const ClusterView& files() const { return *files_; }
-  bool checksums() const { return checksums_; }
+  const ClusterFormat& format() const { return format_; }
+  bool checksums() const { return format_.checksums; }
+  // The block number that a page's checksum is made with.
+  uint32_t ChecksumBlock(uint32_t filenode, uint32_t fork,
+                         uint32_t block) const;
   // Whether damage of that block of the fork at path is nobody's fault.
   bool Excuses(std::string_view path, uint32_t block) const {
     return excuse_ && excuse_(path, block);
@@ -89,7 +102,7 @@ class ClusterImage {
 
  private:
   const ClusterView* files_;
-  bool checksums_;
+  ClusterFormat format_;
   PageExcuse excuse_;
   ClogDecoder clog_;
   env::Result<ControlFile> control_;

@@ -13,11 +13,12 @@ namespace {
 
 // Settings that shape the bytes of a fresh cluster, and the disk's own.
 std::string KeyOf(const engine::Config& config, const sim::DiskOptions& disk) {
-  return fmt::format("{} {} {} {} {} {} {} {} {}", config.data_checksums,
-                     config.wal_segment_size, config.full_page_writes,
-                     disk.sector_bytes, static_cast<int>(disk.meta),
-                     static_cast<int>(disk.fill), static_cast<int>(disk.mix),
-                     disk.atomic8k, config.max_connections);
+  return fmt::format(
+      "{} {} {} {} {} {} {} {} {} {} {} {}", config.checksum_relation,
+      config.clog_checksums, config.wal_flush_watermark, config.data_checksums,
+      config.wal_segment_size, config.full_page_writes, disk.sector_bytes,
+      static_cast<int>(disk.meta), static_cast<int>(disk.fill),
+      static_cast<int>(disk.mix), disk.atomic8k, config.max_connections);
 }
 
 env::Result<std::unique_ptr<sim::Disk>> Build(const engine::Config& config,

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "engine/common/checksum.h"
 #include "engine/heap/htup.h"
 #include "engine/page/bufpage.h"
 #include "engine/wal/xlogreader.h"
@@ -164,6 +165,14 @@ RC_GTEST_PROP(PageProperty, WhatTheEngineArrangesTheJudgesFind, ()) {
   engine::PageSetChecksumInplace(page, block);
   RC_ASSERT(ComputePageChecksum({page, kPageBytes}, block) ==
             DecodePage({page, kPageBytes})->checksum);
+  engine::RelFileNode relation = {*rc::gen::arbitrary<uint32_t>(),
+                                  *rc::gen::arbitrary<uint32_t>(),
+                                  *rc::gen::arbitrary<uint32_t>()};
+  auto fork = *rc::gen::inRange<uint32_t>(0, 4);
+  RC_ASSERT(
+      RelationChecksumSalt(relation.spcNode, relation.dbNode, relation.relNode,
+                           fork) ==
+      engine::ChecksumSalt(relation, static_cast<engine::ForkNumber>(fork)));
 }
 
 // Where the engine's reader says that the log ends.

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <iterator>
 #include <set>
 #include <utility>
 #include <vector>
@@ -43,7 +44,7 @@ std::optional<uint32_t> TakeNumber(std::string_view* text) {
 
 // What any page's header promises, whatever the page is for; empty if nothing
 // is wrong. Source: PageIsVerifiedExtended().
-std::string HeaderProblem(std::string_view page, uint32_t block,
+std::string HeaderProblem(std::string_view page, uint32_t checksum_block,
                           bool checksums) {
   if (AllZero(page)) return "";
   auto lower = LoadField<uint16_t>(page, 12);
@@ -56,7 +57,7 @@ std::string HeaderProblem(std::string_view page, uint32_t block,
   }
   if (!checksums) return "";
   auto stored = LoadField<uint16_t>(page, 8);
-  uint16_t computed = ComputePageChecksum(page, block);
+  uint16_t computed = ComputePageChecksum(page, checksum_block);
   if (stored == computed) return "";
   return fmt::format("checksum {:#06x}, its bytes make {:#06x}", stored,
                      computed);
@@ -66,6 +67,13 @@ std::string HeaderProblem(std::string_view page, uint32_t block,
 std::string ForkPath(const RelationFileName& parsed) {
   return fmt::format("{}/{}{}{}", kDatabaseDir, parsed.filenode,
                      parsed.fork.empty() ? "" : "_", parsed.fork);
+}
+
+uint32_t ForkNumber(std::string_view fork) {
+  static constexpr std::string_view kForks[] = {"", "fsm", "vm", "init"};
+  return static_cast<uint32_t>(
+      std::find(std::begin(kForks), std::end(kForks), fork) -
+      std::begin(kForks));
 }
 
 class RelationFileChecker {
@@ -116,7 +124,10 @@ class RelationFileChecker {
       bool main = parsed.fork.empty();
       if (main && skip_ && skip_(parsed.filenode, block)) continue;
       std::string_view page = bytes.substr(size_t{i} * kPageBytes, kPageBytes);
-      std::string why = HeaderProblem(page, block, image_.checksums());
+      std::string why = HeaderProblem(
+          page,
+          image_.ChecksumBlock(parsed.filenode, ForkNumber(parsed.fork), block),
+          image_.checksums());
       if (why.empty()) {
         if (main)
           newest_->See(PageLsn(page), fmt::format("page {}:{}", path, i));
@@ -132,6 +143,23 @@ class RelationFileChecker {
   NewestPage* newest_;
   Problems* problems_;
 };
+
+// As for a commit log without checksums, status by status.
+void CheckNothingBehind(const ClusterImage& image, uint32_t next_xid,
+                        Problems* problems) {
+  uint32_t end = (next_xid / kXidsPerClogPage + 1) * kXidsPerClogPage;
+  for (uint32_t xid = (next_xid / 4 + 1) * 4; xid < end; ++xid) {
+    std::optional<ClogStatus> status = image.clog().StatusOf(xid);
+    if (status.value_or(ClogStatus::kInProgress) == ClogStatus::kInProgress) {
+      continue;
+    }
+    problems->Add("REC", ClogPath(next_xid),
+                  fmt::format("knows how transaction {} ended, the next xid is "
+                              "{}",
+                              xid, next_xid));
+    return;
+  }
+}
 
 }  // namespace
 
@@ -202,8 +230,10 @@ void CheckClogFiles(const ClusterImage& image, const XidBounds& xids,
     if (name.size() != 4 || !AllOf(name, kHexDigits)) continue;
     const std::string* bytes = files.Read(path);
     if (bytes == nullptr) continue;
-    if (bytes->size() % kPageBytes != 0 ||
-        bytes->size() > kClogPagesPerFile * kPageBytes) {
+    size_t page_bytes =
+        image.format().clog_checksums ? kSealedClogPageBytes : kPageBytes;
+    if (bytes->size() % page_bytes != 0 ||
+        bytes->size() > kClogPagesPerFile * page_bytes) {
       problems->Add("REC", path,
                     fmt::format("{} bytes are not 1 to {} whole pages",
                                 bytes->size(), kClogPagesPerFile));
@@ -223,6 +253,10 @@ void CheckClogFiles(const ClusterImage& image, const XidBounds& xids,
     if (i > kClogPagesPerFile) break;  // one hole, told once
   }
   // Behind the next xid the page is zero: such an xid has never run.
+  if (image.format().clog_checksums) {
+    CheckNothingBehind(image, xids.next, problems);
+    return;
+  }
   const std::string* file = files.Read(ClogPath(xids.next));
   size_t in_page = xids.next % kXidsPerClogPage;
   size_t byte = xids.next % (kXidsPerClogPage * kClogPagesPerFile) / 4;

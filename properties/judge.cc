@@ -24,7 +24,7 @@ void Judge::LoadTemplate(const sim::Disk& disk) {
 }
 
 void Judge::LoadTemplate(const ClusterView& files) {
-  ClusterImage image(&files, options_.data_checksums);
+  ClusterImage image(&files, options_.format);
   auto load = [&](uint32_t filenode) {
     for (const HeapTupleRef& tuple : image.Heap(filenode).tuples) {
       if (!IsVisibleAtRest(tuple.header, image.clog())) continue;
@@ -68,7 +68,7 @@ void Judge::CheckRest(const ClusterView& files, const sim::Disk* disk,
       return attribution_.OfPage({std::string(path), block}, disk).justified();
     };
   }
-  ClusterImage image(&files, options_.data_checksums, excuse);
+  ClusterImage image(&files, options_.format, excuse);
   content_.Check(image, last_seq_);
   const env::Result<Catalog>& catalog = model_.catalog();
   if (catalog.ok()) {

@@ -18,6 +18,7 @@
 #include "engine/sql/session.h"
 #include "properties/ack_oracle.h"
 #include "properties/attribution.h"
+#include "properties/cluster_image.h"
 #include "properties/content_oracle.h"
 #include "properties/liveness_oracle.h"
 #include "properties/model.h"
@@ -31,7 +32,7 @@
 namespace properties {
 
 struct JudgeOptions {
-  bool data_checksums = true;
+  ClusterFormat format;
   // Balances of pgbench's tables are an invariant of the workload.
   bool tpcb = false;
   bool only_tpcb = false;  // no simple-update among the scripts

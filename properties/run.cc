@@ -6,6 +6,7 @@
 
 #include "engine/common/sites.h"
 #include "engine/sql/parse.h"
+#include "faults/atlas.h"
 #include "faults/planted_bugs.h"
 #include "faults/profile.h"
 #include "properties/cluster_template.h"
@@ -44,6 +45,9 @@ engine::Config ConfigFrom(const faults::Knobs& knobs) {
   config.wal_writer_delay_ns = knobs.wal_writer_delay_ns;
   config.sync_new_file_directory = knobs.sync_new_file_directory != 0;
   config.rewrite_wal_before_trust = knobs.rewrite_wal_before_trust != 0;
+  config.checksum_relation = knobs.checksum_relation != 0;
+  config.wal_flush_watermark = knobs.wal_flush_watermark != 0;
+  config.clog_checksums = knobs.clog_checksums != 0;
   return config;
 }
 
@@ -118,8 +122,7 @@ void SetTpcb(const RunSpec& spec, RunParts* parts) {
 // One run of the spec as it is, without looking at known gaps.
 env::Result<RunOutcome> RunOnce(RunContext& context, const RunSpec& spec,
                                 const RunOptions& options,
-                                sim::DiskStats* disk_stats,
-                                uint64_t* sync_failures) {
+                                faults::Evidence* evidence) {
   sim::Choices choices(spec.seed, spec.base);
   for (const sim::Override& o : spec.overrides) choices.AddOverride(o);
   ASSIGN_OR_RETURN(const faults::Profile* profile,
@@ -158,8 +161,7 @@ env::Result<RunOutcome> RunOnce(RunContext& context, const RunSpec& spec,
   RunOutcome outcome = driver.Drive();
   if (!driver.setup_status().ok()) return driver.setup_status();
   outcome.unmatched_edits = std::move(unmatched_edits);
-  *disk_stats = driver.disk_stats();
-  *sync_failures = driver.sync_failures();
+  *evidence = driver.evidence();
   if (trace != nullptr) RETURN_IF_ERROR(trace->Finish());
   if (!options.export_dir.empty()) {
     const sim::Disk* disk =
@@ -173,35 +175,21 @@ env::Result<RunOutcome> RunOnce(RunContext& context, const RunSpec& spec,
   return outcome;
 }
 
-// A row of the contract that PostgreSQL itself leaves open, the engine option
-// that closes it, and whether this run's faults are of that row.
-struct Gap {
-  const char* row;
-  const char* knob;
-  bool fired;
-};
-
-// If the broken promise disappears with the row's option on, it is PostgreSQL's
-// known gap and not a finding.
+// If the broken promise disappears with the option of a row on whose fault
+// struck, it is PostgreSQL's known gap and not a finding.
 env::Status ClassifyGaps(RunContext& context, const RunSpec& spec,
-                         const sim::DiskStats& disk, uint64_t sync_failures,
+                         const faults::Evidence& evidence,
                          RunOutcome* outcome) {
-  const Gap gaps[] = {
-      {"C5", "sync_new_file_directory", disk.entries_lost > 0},
-      {"C11", "rewrite_wal_before_trust", sync_failures > 0},
-  };
-  for (const Gap& gap : gaps) {
-    if (!gap.fired) continue;
+  for (const faults::ContractRow& row : faults::Contract()) {
+    if (!row.IsKnownGap() || !row.struck(evidence)) continue;
     RunSpec closed = spec;
-    closed.knobs.emplace_back(gap.knob, "on");
-    sim::DiskStats ignored_stats;
-    uint64_t ignored_failures = 0;
+    closed.knobs.emplace_back(row.option, "on");
+    faults::Evidence ignored;
     ASSIGN_OR_RETURN(RunOutcome again,
-                     RunOnce(context, closed, RunOptions(), &ignored_stats,
-                             &ignored_failures));
+                     RunOnce(context, closed, RunOptions(), &ignored));
     if (!again.broken.empty() || !again.harness_failure.empty()) continue;
     outcome->broken.clear();
-    ++outcome->stats.known_gaps[gap.row];
+    ++outcome->stats.known_gaps[std::string(row.name)];
     for (auto& [name, family] : outcome->stats.families) family.silent = 0;
     return env::Status();
   }
@@ -212,13 +200,11 @@ env::Status ClassifyGaps(RunContext& context, const RunSpec& spec,
 
 env::Result<RunOutcome> Run(RunContext& context, const RunSpec& spec,
                             const RunOptions& options) {
-  sim::DiskStats disk_stats;
-  uint64_t sync_failures = 0;
-  ASSIGN_OR_RETURN(RunOutcome outcome, RunOnce(context, spec, options,
-                                               &disk_stats, &sync_failures));
+  faults::Evidence evidence;
+  ASSIGN_OR_RETURN(RunOutcome outcome,
+                   RunOnce(context, spec, options, &evidence));
   if (!outcome.broken.empty()) {
-    RETURN_IF_ERROR(
-        ClassifyGaps(context, spec, disk_stats, sync_failures, &outcome));
+    RETURN_IF_ERROR(ClassifyGaps(context, spec, evidence, &outcome));
   }
   return outcome;
 }

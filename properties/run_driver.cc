@@ -68,7 +68,8 @@ RunDriver::RunDriver(RunParts parts)
       crash_faults_.get());
   world_.set_crash_hooks(background_disk_.get());
   JudgeOptions judge;
-  judge.data_checksums = parts_.config.data_checksums;
+  judge.format = {parts_.config.data_checksums, parts_.config.checksum_relation,
+                  parts_.config.clog_checksums};
   judge.tpcb = parts_.tpcb;
   judge.only_tpcb = parts_.only_tpcb;
   judge.disk = parts_.disk.get();
@@ -470,6 +471,29 @@ void RunDriver::CheckProgress() {
   Stop(StopCause::kBroken);
 }
 
+faults::Evidence RunDriver::evidence() const {
+  faults::Evidence evidence;
+  evidence.weak_metadata = parts_.disk->options().meta == sim::MetaMode::kWeak;
+  evidence.entries_lost = parts_.disk->stats().entries_lost;
+  evidence.sync_failures = sync_failures();
+  for (const sim::FaultRecord& record : parts_.disk->fault_log().records()) {
+    evidence.Add(record);
+  }
+  return evidence;
+}
+
+void RunDriver::CheckLegality() {
+  for (const auto& [point, kinds] : crash_faults_->hits()) {
+    for (sim::CrashKind kind : faults::kCrashKinds) {
+      if (kinds.count(faults::CrashKindName(kind)) == 0) continue;
+      const faults::Exclusion* exclusion = faults::FindExclusion(point, kind);
+      if (exclusion == nullptr) continue;
+      Fail(fmt::format("{} at {}: illegal, {}", faults::CrashKindName(kind),
+                       point, exclusion->reason));
+    }
+  }
+}
+
 void RunDriver::FillStats() {
   RunStats& stats = outcome_.stats;
   outcome_.hash = world_.hash();
@@ -477,6 +501,7 @@ void RunDriver::FillStats() {
   stats.virtual_ns = world_.now();
   stats.acked_commits = judge_->model().stats().acked_commits;
   stats.crash_points = crash_faults_->hits();
+  CheckLegality();
   for (int i = 0; i < faults::kFamilyCount; ++i) {
     auto family = static_cast<faults::Family>(i);
     const faults::FamilyCount& count = counters_.of(family);

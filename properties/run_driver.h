@@ -19,6 +19,7 @@
 
 #include "engine/node/node.h"
 #include "engine/sql/ast.h"
+#include "faults/atlas.h"
 #include "faults/crash_faults.h"
 #include "faults/disk_faults.h"
 #include "faults/fault_plan.h"
@@ -70,7 +71,8 @@ class RunDriver : public sim::EventSubscriber, public ClientObserver {
   // last crash left (null if none happened).
   const sim::Disk& disk() const { return *parts_.disk; }
   const sim::Disk* crashed_disk() const { return crashed_disk_.get(); }
-  const sim::DiskStats& disk_stats() const { return parts_.disk->stats(); }
+  // What struck, for the contract's rows.
+  faults::Evidence evidence() const;
   uint64_t sync_failures() const {
     return counters_.of(faults::Family::kSyncFailure).injected;
   }
@@ -109,6 +111,7 @@ class RunDriver : public sim::EventSubscriber, public ClientObserver {
   void Stop(StopCause cause);
   void Break(std::string promise, std::string subject, std::string message);
   void Fail(std::string why);
+  void CheckLegality();
   void FillStats();
 
   RunParts parts_;

@@ -107,17 +107,38 @@ TEST_F(CampaignTest, SummaryDoesNotDependOnWorkersOrOrder) {
             std::string::npos);
 }
 
+TEST_F(CampaignTest, PairsOfCrashPointAndKindAreCountedAgainstTheAtlas) {
+  Summary summary;
+  size_t all = summary.RarelyHit(1).size();
+  summary.crash_points["fsync middle"]["power loss"] = 99;
+  EXPECT_EQ(summary.RarelyHit(1).size(), all - 1);
+  std::vector<Summary::CrashPair> rare = summary.RarelyHit(100);
+  EXPECT_EQ(rare.size(), all);
+  auto met = [&](const std::string& point, const std::string& kind) {
+    for (const Summary::CrashPair& pair : rare) {
+      if (pair.point == point && pair.kind == kind) return pair.hits;
+    }
+    return UINT64_MAX;
+  };
+  EXPECT_EQ(met("fsync middle", "power loss"), 99u);
+  EXPECT_EQ(met("recovery_before_redo", "process crash"), 0u);
+  EXPECT_EQ(met("recovery_before_redo", "task kill"), UINT64_MAX);
+  nlohmann::json json = nlohmann::json::parse(summary.ToJson());
+  EXPECT_EQ(json["rare_crashes"].size(), all);
+  EXPECT_FALSE(json["illegal_crashes"][0]["reason"].get<std::string>().empty());
+}
+
 TEST_F(CampaignTest, JsonHasExactlyTheseKeys) {
   Run(Kept);
   nlohmann::json json = nlohmann::json::parse(summary_.ToJson());
   std::set<std::string> keys;
   for (const auto& item : json.items()) keys.insert(item.key());
-  EXPECT_EQ(keys,
-            (std::set<std::string>{
-                "build", "profile", "seeds", "findings", "harness_failures",
-                "cpu_s", "wall_s", "virtual_s", "crashes", "recoveries",
-                "seeds_crashed_in_recovery", "acked_commits", "in_doubt",
-                "known_gaps", "faults", "crash_points"}));
+  EXPECT_EQ(keys, (std::set<std::string>{
+                      "build", "profile", "seeds", "findings",
+                      "harness_failures", "cpu_s", "wall_s", "virtual_s",
+                      "crashes", "recoveries", "seeds_crashed_in_recovery",
+                      "acked_commits", "in_doubt", "known_gaps", "faults",
+                      "crash_points", "illegal_crashes", "rare_crashes"}));
   std::set<std::string> outcomes;
   for (const auto& item : json["faults"]["power_loss"].items()) {
     outcomes.insert(item.key());

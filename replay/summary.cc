@@ -4,6 +4,10 @@
 
 #include <nlohmann/json.hpp>
 
+#include "engine/common/sites.h"
+#include "faults/atlas.h"
+#include "faults/crash_faults.h"
+
 namespace replay {
 
 void Summary::Add(const properties::RunStats& stats) {
@@ -38,6 +42,25 @@ std::vector<std::string> Summary::NeverInjected() const {
   return names;
 }
 
+std::vector<Summary::CrashPair> Summary::RarelyHit(uint64_t least) const {
+  std::vector<CrashPair> pairs;
+  for (const std::string& point :
+       faults::CrashPointNames(engine::EngineSites())) {
+    for (sim::CrashKind kind : faults::kCrashKinds) {
+      if (faults::FindExclusion(point, kind) != nullptr) continue;
+      std::string name = faults::CrashKindName(kind);
+      uint64_t hits = 0;
+      auto kinds = crash_points.find(point);
+      if (kinds != crash_points.end()) {
+        auto found = kinds->second.find(name);
+        if (found != kinds->second.end()) hits = found->second;
+      }
+      if (hits < least) pairs.push_back({point, name, hits});
+    }
+  }
+  return pairs;
+}
+
 std::string Summary::ToJson() const {
   nlohmann::ordered_json json;
   json["build"] = build;
@@ -68,6 +91,19 @@ std::string Summary::ToJson() const {
     for (const auto& [kind, hits] : kinds) {
       json["crash_points"][point][kind] = hits;
     }
+  }
+  // Which pairs cannot or must not happen, and which of the others did not.
+  json["illegal_crashes"] = nlohmann::ordered_json::array();
+  for (const faults::Exclusion& exclusion : faults::IllegalCrashes()) {
+    json["illegal_crashes"].push_back(
+        {{"point", std::string(exclusion.point)},
+         {"kind", faults::CrashKindName(exclusion.kind)},
+         {"reason", std::string(exclusion.reason)}});
+  }
+  json["rare_crashes"] = nlohmann::ordered_json::array();
+  for (const CrashPair& pair : RarelyHit(kEnoughHits)) {
+    json["rare_crashes"].push_back(
+        {{"point", pair.point}, {"kind", pair.kind}, {"hits", pair.hits}});
   }
   // Names of a user's files may be no UTF-8.
   return json.dump(2, ' ', false,

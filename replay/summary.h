@@ -39,6 +39,17 @@ struct Summary {
   // Families that runs had switched on and that never struck.
   std::vector<std::string> NeverInjected() const;
 
+  // A crash point and a kind that are legal together, and how often they met.
+  struct CrashPair {
+    std::string point;
+    std::string kind;
+    uint64_t hits = 0;
+  };
+  // Hits that count as enough for a pair.
+  static constexpr uint64_t kEnoughHits = 100;
+  // Legal pairs (faults/atlas.h) that met fewer than `least` times.
+  std::vector<CrashPair> RarelyHit(uint64_t least) const;
+
   // One JSON object; its keys are part of the command's interface.
   std::string ToJson() const;
   // For people.

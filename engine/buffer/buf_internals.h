@@ -12,6 +12,7 @@
 
 #include "engine/buffer/buf_table.h"
 #include "engine/buffer/bufmgr.h"
+#include "engine/common/checksum.h"
 #include "engine/ipc/latch.h"
 #include "engine/ipc/lwlock.h"
 
@@ -123,6 +124,12 @@ inline int32_t& PrivateRefCount(Backend& be, const BufferDesc& buf) {
   return LocalBuffers(be).pins[static_cast<size_t>(buf.id - 1)];
 }
 // rel << 32 | block: the page in events.
+// The block number that the page's checksum is made with.
+inline BlockNumber ChecksumBlock(const Config& config, const BufferTag& tag) {
+  if (!config.checksum_relation) return tag.blockNum;
+  return tag.blockNum ^ ChecksumSalt(tag.rnode, tag.forkNum);
+}
+
 inline uint64_t EventPage(const BufferTag& tag) {
   return (uint64_t{tag.rnode.relNode} << 32) | tag.blockNum;
 }

@@ -100,7 +100,8 @@ Status FlushBuffer(Backend& be, BufferDesc& buf) {
   // LSN of a dirty page move.
   SIM_CHECK(PageGetLSN(page) == lsn);
   std::span<char, BLCKSZ> copy(LocalBuffers(be).write_copy);
-  PageSetChecksumCopy(page, buf.tag.blockNum, be.config().data_checksums, copy);
+  PageSetChecksumCopy(page, ChecksumBlock(be.config(), buf.tag),
+                      be.config().data_checksums, copy);
   INJECTION_POINT(buffer_flush_after_wal);
   be.env->events->Emit(env::EventKind::kPageWrite, EventPage(buf.tag),
                        static_cast<uint64_t>(buf.tag.forkNum), lsn,

@@ -115,7 +115,8 @@ Status ReadBlock(Backend& be, BufferDesc& buf, ReadBufferMode mode) {
   const BufferTag& tag = buf.tag;
   RETURN_IF_ERROR(SmgrRead(be, tag.rnode, tag.forkNum, tag.blockNum,
                            std::span<char, BLCKSZ>(page, BLCKSZ)));
-  Status verified = PageVerify(page, tag.blockNum, be.config().data_checksums);
+  Status verified = PageVerify(page, ChecksumBlock(be.config(), tag),
+                               be.config().data_checksums);
   if (!verified.ok()) {
     if (mode != ReadBufferMode::kZeroOnError) {
       return SqlError(ERRCODE_DATA_CORRUPTED,

@@ -278,6 +278,34 @@ TEST(BufferManager, AWaitingReaderTriesAgainAfterAReadError) {
   }
 }
 
+// A write that went to the same block of another relation: PostgreSQL's
+// checksum does not see it, the option's does.
+TEST(BufferManager, AnotherRelationsPageIsFoundWithTheRelationInTheChecksum) {
+  for (bool option : {false, true}) {
+    Config config = SmallConfig();
+    config.checksum_relation = option;
+    BufferNode node(1, config);
+    node.CreateRelation(3);
+    node.Process("p", [&](Backend& be) {
+      RelFileNode other = kRel;
+      other.relNode = kRel.relNode + 1;
+      ASSERT_TRUE(SmgrCreate(be, other, kMainFork, false).ok());
+      std::vector<char> page(BLCKSZ);
+      node.files().Content(kPath)->Read(0, page);
+      ASSERT_TRUE(SmgrExtend(be, other, kMainFork, 0,
+                             std::span<char, BLCKSZ>(page.data(), BLCKSZ))
+                      .ok());
+      Result<Buffer> here = ReadBuffer(be, kRel, 0);
+      ASSERT_TRUE(here.ok());
+      ReleaseBuffer(be, *here);
+      Result<Buffer> there = ReadBuffer(be, other, 0);
+      EXPECT_EQ(there.ok(), !option);
+      if (there.ok()) ReleaseBuffer(be, *there);
+    });
+    node.RunToEnd();
+  }
+}
+
 TEST(BufferManager, DamagedPageIsAnErrorUnlessItMayBecomeZeros) {
   BufferNode node(1);
   node.CreateRelation(3);

@@ -116,4 +116,12 @@ uint16_t PageChecksum(const char* page, BlockNumber blkno) {
   return static_cast<uint16_t>((folded ^ blkno) % 65535 + 1);
 }
 
+uint32_t ChecksumSalt(const RelFileNode& rnode, ForkNumber fork) {
+  uint32_t salt = rnode.relNode * 0x9E3779B1u;
+  salt ^= rnode.dbNode * 0x85EBCA6Bu;
+  salt ^= rnode.spcNode * 0xC2B2AE35u;
+  salt ^= (static_cast<uint32_t>(fork) + 1) * 0x27D4EB2Fu;
+  return salt ^ (salt >> 15);
+}
+
 }  // namespace engine

@@ -34,6 +34,11 @@ uint32_t Crc32cCompPortable(uint32_t crc, const void* data, size_t len);
 // Requires: page is 4-byte aligned.
 uint16_t PageChecksum(const char* page, BlockNumber blkno);
 
+// With the option checksum_relation: what a page's block number is combined
+// with (exclusive or) before it goes into the checksum, so that the page of
+// another relation or fork is found at the same block.
+uint32_t ChecksumSalt(const RelFileNode& rnode, ForkNumber fork);
+
 }  // namespace engine
 
 #endif  // MUSTH_ENGINE_COMMON_CHECKSUM_H_

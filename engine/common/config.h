@@ -46,6 +46,14 @@ struct Config {
   // C11: write and fsync the WAL that recovery read from the page cache again
   // before anything in it is trusted.
   bool rewrite_wal_before_trust = false;
+  // C18: mix the relation and the fork into the checksum of a page. Fixed at
+  // initdb.
+  bool checksum_relation = false;
+  // C21: keep on the device up to where the log was flushed, and refuse to
+  // start if it ends earlier.
+  bool wal_flush_watermark = false;
+  // C22: a checksum in every sector of the commit log. Fixed at initdb.
+  bool clog_checksums = false;
 };
 
 }  // namespace engine

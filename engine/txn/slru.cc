@@ -8,19 +8,15 @@
 #include "engine/common/file_error.h"
 #include "engine/common/sites.h"
 #include "engine/smgr/sync.h"
+#include "engine/txn/slru_seal.h"
 #include "engine/wal/xlog.h"
 
 namespace engine {
-namespace {
 
-int64_t PageOffset(int64_t pageno) {
-  return (pageno % SLRU_PAGES_PER_SEGMENT) * BLCKSZ;
-}
-
-}  // namespace
-
-Slru::Slru(std::string dir, int buffers, int groups)
-    : dir_(std::move(dir)), slots_(static_cast<size_t>(buffers)) {
+Slru::Slru(std::string dir, int buffers, int groups, bool sealed)
+    : dir_(std::move(dir)),
+      sealed_(sealed),
+      slots_(static_cast<size_t>(buffers)) {
   SIM_CHECK(buffers >= 1);
   for (Slot& slot : slots_) {
     slot.group_lsn.assign(static_cast<size_t>(groups), kInvalidXLogRecPtr);
@@ -29,6 +25,12 @@ Slru::Slru(std::string dir, int buffers, int groups)
 
 std::string Slru::SegmentPath(int64_t pageno) const {
   return fmt::format("{}/{:04X}", dir_, pageno / SLRU_PAGES_PER_SEGMENT);
+}
+
+int64_t Slru::PageOffset(int64_t pageno) const {
+  int64_t page_bytes =
+      sealed_ ? static_cast<int64_t>(kSealedPageBytes) : int64_t{BLCKSZ};
+  return (pageno % SLRU_PAGES_PER_SEGMENT) * page_bytes;
 }
 
 int Slru::Find(int64_t pageno) const {
@@ -184,14 +186,22 @@ Status Slru::PhysicalRead(Backend& be, int64_t pageno, bool missing_is_zero,
     return FileAccessError(file.status(),
                            fmt::format("could not open file \"{}\"", path));
   }
-  auto got = (*file)->Pread(PageOffset(pageno), *bytes);
+  std::array<char, kSealedPageBytes> raw = {};
+  std::span<char> wanted = sealed_ ? std::span<char>(raw) : *bytes;
+  auto got = (*file)->Pread(PageOffset(pageno), wanted);
   if (!got.ok()) {
     return FileAccessError(
         got.status(),
         fmt::format("could not read from file \"{}\" at offset {}", path,
                     PageOffset(pageno)));
   }
-  if (*got == BLCKSZ || (*got == 0 && missing_is_zero)) return {};
+  if (*got == 0 && missing_is_zero) return {};
+  if (*got == static_cast<int64_t>(wanted.size())) {
+    if (!sealed_ || UnsealPage(raw, pageno, *bytes)) return {};
+    return SqlError(ERRCODE_DATA_CORRUPTED,
+                    "incorrect checksum in file \"{}\" at offset {}", path,
+                    PageOffset(pageno));
+  }
   return SqlError(ERRCODE_DATA_CORRUPTED,
                   "could not read from file \"{}\" at offset {}: read too few "
                   "bytes",
@@ -209,9 +219,15 @@ Status Slru::PhysicalWrite(Backend& be, int64_t pageno,
   }
   std::string what = fmt::format("could not write to file \"{}\" at offset {}",
                                  path, PageOffset(pageno));
-  auto wrote = (*file)->Pwrite(PageOffset(pageno), bytes);
+  std::array<char, kSealedPageBytes> raw;
+  std::span<const char> all = bytes;
+  if (sealed_) {
+    SealPage(bytes, pageno, raw);
+    all = raw;
+  }
+  auto wrote = (*file)->Pwrite(PageOffset(pageno), all);
   if (!wrote.ok()) return FileAccessError(wrote.status(), what);
-  if (*wrote != BLCKSZ) {
+  if (*wrote != static_cast<int64_t>(all.size())) {
     return FileAccessError(Status(env::Code::kNoSpace, ""), what);
   }
   if (!PLANTED(clog_not_synced)) RegisterSyncRequest(be, path);

@@ -35,8 +35,9 @@ inline constexpr int64_t SLRU_PAGES_PER_SEGMENT = 32;
 class Slru {
  public:
   // dir is relative to the data directory. groups is how many flush
-  // requirements (LSNs) each page keeps.
-  Slru(std::string dir, int buffers, int groups);
+  // requirements (LSNs) each page keeps. sealed: pages lie on the device as
+  // slru_seal.h says.
+  Slru(std::string dir, int buffers, int groups, bool sealed = false);
   Slru(const Slru&) = delete;
   Slru& operator=(const Slru&) = delete;
 
@@ -95,7 +96,10 @@ class Slru {
   Status PhysicalWrite(Backend& be, int64_t pageno,
                        const std::array<char, BLCKSZ>& bytes);
 
+  int64_t PageOffset(int64_t pageno) const;
+
   const std::string dir_;
+  const bool sealed_;
   std::vector<Slot> slots_;
   uint64_t clock_ = 0;
   int64_t latest_page_ = -1;  // never evicted while another page can be

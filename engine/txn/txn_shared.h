@@ -17,7 +17,8 @@ inline constexpr int CLOG_LSNS_PER_PAGE =
 class TxnShared : public LayerState {
  public:
   explicit TxnShared(const Config& config)
-      : clog("pg_xact", config.clog_buffers, CLOG_LSNS_PER_PAGE) {}
+      : clog("pg_xact", config.clog_buffers, CLOG_LSNS_PER_PAGE,
+             config.clog_checksums) {}
 
   // With the epoch in the high half. Guarded by XidGenLock, as nextOid and
   // oid_count are by OidGenLock.

@@ -79,6 +79,10 @@ class XLogCtlData : public LayerState {
   // Writing.
   XLogwrt LogwrtRqst;
   XLogwrt LogwrtResult;
+  // What flushmark.h keeps on the device, and in which of its sectors; 0:
+  // there is no such file yet.
+  XLogRecPtr flushMark = 0;
+  size_t flushMarkSector = 0;
   XLogRecPtr asyncXactLSN = 0;
   LWLock WALWriteLock;
   ConditionVariable wal_write_released;

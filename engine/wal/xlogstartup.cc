@@ -11,6 +11,7 @@
 #include "engine/common/file_error.h"
 #include "engine/common/sites.h"
 #include "engine/wal/checkpoint.h"
+#include "engine/wal/flushmark.h"
 #include "engine/wal/xlog.h"
 #include "engine/wal/xlog_ctl.h"
 #include "engine/wal/xlog_internal.h"
@@ -203,6 +204,9 @@ Status StartupXLOG(Backend& be) {
   if (recovery.in_recovery) RETURN_IF_ERROR(Replay(be, &recovery));
   EndOfWalRecoveryInfo end;
   RETURN_IF_ERROR(FinishWalRecovery(&recovery, &end));
+  if (be.config().wal_flush_watermark) {
+    RETURN_IF_ERROR(CheckFlushMark(be, end.endOfLog));
+  }
   if (recovery.in_recovery) RETURN_IF_ERROR(WipeWalTail(be, end.endOfLog));
   OpenForInsertion(be, end);
   be.env->events->Emit(env::EventKind::kRecoveryEnd, end.endOfLog);

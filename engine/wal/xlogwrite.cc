@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "engine/common/sites.h"
+#include "engine/wal/flushmark.h"
 #include "engine/wal/xlog.h"
 #include "engine/wal/xlog_internal.h"
 #include "engine/wal/xlogfile.h"
@@ -222,6 +223,7 @@ void XLogFlush(Backend& be, XLogRecPtr upto) {
     }
     ReleaseWALWriteLock(be);
   }
+  if (be.config().wal_flush_watermark) RaiseFlushMark(be, upto);
 }
 
 bool XLogNeedsFlush(Backend& be, XLogRecPtr upto) {

@@ -78,4 +78,12 @@ uint16_t ComputePageChecksum(std::string_view page, uint32_t block) {
   return static_cast<uint16_t>((sum ^ block) % 65535 + 1);
 }
 
+uint32_t RelationChecksumSalt(uint32_t spc_node, uint32_t db_node,
+                              uint32_t rel_node, uint32_t fork) {
+  // One odd multiplier for each part of the name.
+  uint32_t mixed = (spc_node * 3266489909u) ^ (db_node * 2246822507u) ^
+                   (rel_node * 2654435761u) ^ ((fork + 1) * 668265263u);
+  return mixed ^ (mixed >> 15);
+}
+
 }  // namespace properties

@@ -23,6 +23,11 @@ inline uint32_t CrcOf(std::string_view bytes) {
 // Requires: page has 8192 bytes.
 uint16_t ComputePageChecksum(std::string_view page, uint32_t block);
 
+// What the block number is combined with (exclusive or) where the engine's
+// option checksum_relation is on.
+uint32_t RelationChecksumSalt(uint32_t spc_node, uint32_t db_node,
+                              uint32_t rel_node, uint32_t fork);
+
 }  // namespace properties
 
 #endif  // MUSTH_PROPERTIES_DECODERS_CHECKSUMS_H_

@@ -2,11 +2,15 @@
 
 #include <fmt/format.h>
 
+#include "properties/decoders/bytes.h"
+
 namespace properties {
 namespace {
 
 constexpr uint32_t kXidsPerFile = 32768 * 32;
 constexpr uint32_t kFirstNormalXid = 3;
+constexpr size_t kSealedSector = 512;
+constexpr size_t kSealedData = 504;
 
 }  // namespace
 
@@ -35,6 +39,11 @@ std::optional<ClogStatus> ClogDecoder::StatusOf(uint32_t xid) const {
     cached_ = files_->Read(ClogPath(xid));
   }
   size_t byte = (xid % kXidsPerFile) / 4;
+  if (sealed_) {
+    size_t in_page = byte % kPageBytes;
+    byte = byte / kPageBytes * kSealedClogPageBytes +
+           in_page / kSealedData * kSealedSector + in_page % kSealedData;
+  }
   if (cached_ == nullptr || byte >= cached_->size()) return std::nullopt;
   auto bits = static_cast<unsigned char>((*cached_)[byte]);
   return static_cast<ClogStatus>(bits >> (xid % 4 * 2) & 3);

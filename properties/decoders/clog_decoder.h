@@ -25,10 +25,15 @@ const char* ClogStatusName(ClogStatus status);
 // "pg_xact/0000"
 std::string ClogPath(uint32_t xid);
 
+// A page of the commit log on disk where clog_checksums is on.
+inline constexpr size_t kSealedClogPageBytes = size_t{17} * 512;
+
 class ClogDecoder : public CommittedXids {
  public:
-  // The view outlives the decoder.
-  explicit ClogDecoder(const ClusterView* files) : files_(files) {}
+  // The view outlives the decoder. sealed: the engine's option clog_checksums
+  // is on: a page takes 17 sectors of 512 bytes, 504 of them data.
+  explicit ClogDecoder(const ClusterView* files, bool sealed = false)
+      : files_(files), sealed_(sealed) {}
 
   // Nothing if the page that would hold it does not exist.
   std::optional<ClogStatus> StatusOf(uint32_t xid) const;
@@ -37,6 +42,7 @@ class ClogDecoder : public CommittedXids {
 
  private:
   const ClusterView* files_;
+  const bool sealed_;
   mutable uint32_t cached_file_ = UINT32_MAX;
   mutable const std::string* cached_ = nullptr;
 };

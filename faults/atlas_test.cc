@@ -1,0 +1,146 @@
+#include "faults/atlas.h"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <set>
+#include <sstream>
+#include <string>
+
+#include "engine/common/sites.h"
+#include "faults/crash_faults.h"
+#include "faults/swarm.h"
+
+namespace faults {
+namespace {
+
+std::string FaultModel() {
+  std::ifstream file("faults/FAULT_MODEL.md");
+  std::stringstream text;
+  text << file.rdbuf();
+  return text.str();
+}
+
+// The row as FAULT_MODEL.md has it.
+std::string InMarkdown(const ContractRow& row) {
+  std::string line = fmt::format("| {} | {} |", row.name, row.fault);
+  for (Requirement requirement : row.required) {
+    line += fmt::format(" {} |", RequirementName(requirement));
+  }
+  std::string gap;
+  if (!row.postgres.empty()) gap = std::string(row.postgres);
+  if (row.IsKnownGap()) gap += fmt::format("; closed by `{}`", row.option);
+  return line + fmt::format(" {} |", gap.empty() ? "the same" : gap);
+}
+
+TEST(Atlas, FaultModelSaysTheSame) {
+  std::string text = FaultModel();
+  ASSERT_FALSE(text.empty());
+  for (const ContractRow& row : Contract()) {
+    EXPECT_NE(text.find(InMarkdown(row)), std::string::npos)
+        << "FAULT_MODEL.md lacks\n"
+        << InMarkdown(row);
+  }
+  size_t rows = 0;
+  for (size_t at = text.find("\n| C"); at != std::string::npos;
+       at = text.find("\n| C", at + 1)) {
+    ++rows;
+  }
+  EXPECT_EQ(rows, Contract().size());
+}
+
+TEST(Atlas, RowsAreNumberedAndFound) {
+  int n = 0;
+  for (const ContractRow& row : Contract()) {
+    EXPECT_EQ(row.name, fmt::format("C{}", ++n));
+    EXPECT_EQ(FindRow(row.name), &row);
+  }
+  EXPECT_EQ(n, 23);
+  EXPECT_EQ(FindRow("C24"), nullptr);
+}
+
+TEST(Atlas, EveryGapHasItsOptionAndSaysWhenItsFaultStruck) {
+  std::set<std::string_view> options;
+  Evidence nothing;
+  for (const ContractRow& row : Contract()) {
+    EXPECT_EQ(row.struck != nullptr, row.IsKnownGap()) << row.name;
+    if (!row.IsKnownGap()) continue;
+    EXPECT_TRUE(options.insert(row.option).second) << row.option;
+    EXPECT_TRUE(GetKnob(Knobs(), row.option).ok()) << row.option;
+    EXPECT_EQ(GetKnob(Knobs(), row.option).value(), "off") << row.option;
+    EXPECT_FALSE(row.postgres.empty()) << row.name;
+    EXPECT_FALSE(row.struck(nothing)) << row.name;
+  }
+}
+
+TEST(Atlas, AGapStrikesByItsOwnFaultAlone) {
+  Evidence lost;
+  lost.entries_lost = 1;
+  EXPECT_FALSE(FindRow("C5")->struck(lost));  // ordered: that is row C4
+  lost.weak_metadata = true;
+  EXPECT_TRUE(FindRow("C5")->struck(lost));
+  EXPECT_FALSE(FindRow("C11")->struck(lost));
+  Evidence rot;
+  sim::FaultRecord record;
+  record.damage = sim::Damage::kBitRot;
+  record.path = "pg_wal/000000010000000000000001";
+  rot.Add(record);
+  EXPECT_TRUE(FindRow("C21")->struck(rot));
+  EXPECT_FALSE(FindRow("C22")->struck(rot));
+  record.path = "pg_xact/0000";
+  rot.Add(record);
+  EXPECT_TRUE(FindRow("C22")->struck(rot));
+  EXPECT_FALSE(FindRow("C18")->struck(rot));
+}
+
+TEST(Atlas, FilesHaveTheirClass) {
+  EXPECT_EQ(FileClassOf("base/5/16384_fsm"), FileClass::kData);
+  EXPECT_EQ(FileClassOf("global/1262"), FileClass::kData);
+  EXPECT_EQ(FileClassOf("global/pg_control"), FileClass::kControl);
+  EXPECT_EQ(FileClassOf("global/pg_wal_flushmark"), FileClass::kOther);
+  EXPECT_EQ(FileClassOf("base/5/PG_VERSION"), FileClass::kOther);
+  EXPECT_EQ(FileClassOf("pg_wal/000000010000000000000001"), FileClass::kWal);
+  EXPECT_EQ(FileClassOf("pg_xact/0000"), FileClass::kClog);
+}
+
+TEST(Atlas, ProfilesThatDemandSurvivalHaveOnlyWhatTheyMustSurviveOrDetect) {
+  for (const ContractRow& row : Contract()) {
+    Requirement here =
+        row.required[static_cast<size_t>(ProfileColumn::kPgContract)];
+    EXPECT_TRUE(here == Requirement::kNotDrawn ||
+                here == Requirement::kSurvive || here == Requirement::kDetect)
+        << row.name;
+  }
+}
+
+TEST(Atlas, FamiliesOfRowsBelongToTheProfile) {
+  uint32_t of_rows = 0;
+  for (const ContractRow& row : Contract()) of_rows |= row.families;
+  // Families that break nothing by themselves: they reorder and delay.
+  uint32_t harmless = 0;
+  for (Family family : {Family::kWriteback, Family::kLatency, Family::kStall}) {
+    harmless |= uint32_t{1} << static_cast<int>(family);
+  }
+  uint32_t contract = Profiles()[0].families;
+  EXPECT_EQ(contract & ~(of_rows | harmless), 0u)
+      << "a family of pg-contract belongs to no row";
+}
+
+TEST(Atlas, ExclusionsNamePointsThatExistAndGiveAReason) {
+  std::vector<std::string> points = CrashPointNames(engine::EngineSites());
+  std::set<std::string> names(points.begin(), points.end());
+  EXPECT_EQ(names.size(), points.size());
+  std::set<std::pair<std::string, sim::CrashKind>> seen;
+  for (const Exclusion& exclusion : IllegalCrashes()) {
+    EXPECT_EQ(names.count(std::string(exclusion.point)), 1u) << exclusion.point;
+    EXPECT_TRUE(
+        seen.insert({std::string(exclusion.point), exclusion.kind}).second);
+    EXPECT_GT(exclusion.reason.size(), 20u) << exclusion.point;
+    // Power loss is legal everywhere.
+    EXPECT_NE(exclusion.kind, sim::CrashKind::kPowerLoss) << exclusion.point;
+  }
+}
+
+}  // namespace
+}  // namespace faults
