@@ -404,6 +404,13 @@ void RunDriver::OnEvent(const env::Event& event) {
     case env::EventKind::kReady:
       OnReady();
       break;
+    case env::EventKind::kTaskStart:
+      // A node that restarts by itself recovers before anybody says so.
+      if (event.bytes == "startup" &&
+          crash_faults_->phase() == faults::Phase::kRunning) {
+        crash_faults_->SetPhase(faults::Phase::kRecovery);
+      }
+      break;
     case env::EventKind::kRecoveryStart:
       // A node that restarts by itself recovers, too.
       if (stage_ == Stage::kSetup) break;
