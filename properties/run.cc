@@ -190,7 +190,9 @@ env::Status ClassifyGaps(RunContext& context, const RunSpec& spec,
     if (!again.broken.empty() || !again.harness_failure.empty()) continue;
     outcome->broken.clear();
     ++outcome->stats.known_gaps[std::string(row.name)];
-    for (auto& [name, family] : outcome->stats.families) family.silent = 0;
+    for (auto& [name, family] : outcome->stats.families) {
+      family.gap = std::exchange(family.silent, 0);
+    }
     return env::Status();
   }
   return env::Status();

@@ -61,6 +61,7 @@ struct RunStats {
     uint64_t detected = 0;
     uint64_t repaired = 0;
     uint64_t silent = 0;
+    uint64_t gap = 0;  // would be silent; see known_gaps
   };
   std::map<std::string, Family> families;
   // Crash point (site or device step) -> crash kind -> hits.

@@ -296,6 +296,7 @@ void RunDriver::JudgeInspection() {
   }
   scans_.clear();
   TakeVerdicts();
+  if (outcome_.broken.empty()) ledger_.Settle(counters_);
 }
 
 void RunDriver::TakeVerdicts() {
@@ -398,6 +399,7 @@ void RunDriver::OnEvent(const env::Event& event) {
   bool excused = sync_failures() > sync_failures_at_start_;
   if (event.kind == env::EventKind::kPanic && excused) {
     judge_->liveness().OnExcuse();
+    ledger_.Report(faults::Family::kSyncFailure, counters_);
   }
   judge_->OnEvent(event);
   switch (event.kind) {
@@ -509,19 +511,15 @@ void RunDriver::FillStats() {
   stats.acked_commits = judge_->model().stats().acked_commits;
   stats.crash_points = crash_faults_->hits();
   CheckLegality();
+  bool broken = !outcome_.broken.empty();
   for (int i = 0; i < faults::kFamilyCount; ++i) {
     auto family = static_cast<faults::Family>(i);
-    const faults::FamilyCount& count = counters_.of(family);
     RunStats::Family& out = stats.families[faults::FamilyName(family)];
-    out.enabled_runs = count.enabled ? 1 : 0;
-    out.injected = count.injected;
-    if (family == faults::Family::kFill) {
-      out.detected = judge_->detected().size();
-    }
-    // The run survived with every promise kept: what was injected and not
-    // detected was masked.
-    (outcome_.broken.empty() ? out.masked : out.silent) =
-        count.injected - out.detected;
+    out = ledger_.Of(family, counters_, broken);
+    if (family != faults::Family::kFill) continue;
+    uint64_t enabled = out.enabled_runs;
+    out = OutcomesOfDamage(*parts_.disk, judge_->detected(), broken);
+    out.enabled_runs = enabled;
   }
   outcome_.unmatched_overrides = parts_.choices->UnmatchedOverrides();
   if (!outcome_.broken.empty() || !outcome_.harness_failure.empty()) {

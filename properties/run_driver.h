@@ -26,6 +26,7 @@
 #include "faults/swarm.h"
 #include "properties/client.h"
 #include "properties/judge.h"
+#include "properties/outcome_ledger.h"
 #include "properties/plan.h"
 #include "properties/run.h"
 #include "sim/disk.h"
@@ -116,6 +117,7 @@ class RunDriver : public sim::EventSubscriber, public ClientObserver {
 
   RunParts parts_;
   faults::FaultCounters counters_;
+  OutcomeLedger ledger_;
   sim::World world_;
   env::HostId host_ = 0;
   std::unique_ptr<faults::DiskFaults> disk_faults_;

@@ -144,7 +144,7 @@ TEST_F(CampaignTest, JsonHasExactlyTheseKeys) {
     outcomes.insert(item.key());
   }
   EXPECT_EQ(outcomes, (std::set<std::string>{"injected", "masked", "detected",
-                                             "repaired", "silent"}));
+                                             "repaired", "silent", "gap"}));
   EXPECT_EQ(json["virtual_s"], 100.0);
 }
 

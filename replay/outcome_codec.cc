@@ -116,6 +116,7 @@ void ArchiveStats(Archive& archive, Stats& stats) {
     a(family.detected);
     a(family.repaired);
     a(family.silent);
+    a(family.gap);
   });
   archive.Map(stats.crash_points,
               [](auto& a, auto& kinds) { a.Map(kinds, kEachWord); });

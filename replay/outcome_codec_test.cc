@@ -23,6 +23,7 @@ properties::RunOutcome GenOutcome() {
   for (int i = *rc::gen::inRange(0, 3); i > 0; --i) {
     std::string key = *rc::gen::arbitrary<std::string>();
     outcome.stats.families[key].silent = *rc::gen::arbitrary<uint64_t>();
+    outcome.stats.families[key].gap = *rc::gen::arbitrary<uint64_t>();
     outcome.stats.crash_points[key]["power loss"] = 3;
     outcome.stats.known_gaps[key] = 1;
     sim::Override o;

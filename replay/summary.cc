@@ -28,6 +28,7 @@ void Summary::Add(const properties::RunStats& stats) {
     sum.detected += family.detected;
     sum.repaired += family.repaired;
     sum.silent += family.silent;
+    sum.gap += family.gap;
   }
   for (const auto& [point, kinds] : stats.crash_points) {
     for (const auto& [kind, hits] : kinds) crash_points[point][kind] += hits;
@@ -80,11 +81,10 @@ std::string Summary::ToJson() const {
   for (const auto& [row, count] : known_gaps) json["known_gaps"][row] = count;
   json["faults"] = nlohmann::ordered_json::object();
   for (const auto& [name, family] : families) {
-    json["faults"][name] = {{"injected", family.injected},
-                            {"masked", family.masked},
-                            {"detected", family.detected},
-                            {"repaired", family.repaired},
-                            {"silent", family.silent}};
+    json["faults"][name] = {
+        {"injected", family.injected}, {"masked", family.masked},
+        {"detected", family.detected}, {"repaired", family.repaired},
+        {"silent", family.silent},     {"gap", family.gap}};
   }
   json["crash_points"] = nlohmann::ordered_json::object();
   for (const auto& [point, kinds] : crash_points) {
@@ -124,13 +124,14 @@ std::string Summary::ToText() const {
       crashes, per_seed(crashes), recoveries, seeds_crashed_in_recovery,
       100 * per_seed(seeds_crashed_in_recovery), acked_commits, in_doubt);
   if (!families.empty()) {
-    text += fmt::format("  {:<16}{:>10}{:>10}{:>10}{:>10}{:>10}\n", "fault",
-                        "injected", "masked", "detected", "repaired", "silent");
+    text += fmt::format("  {:<16}{:>10}{:>10}{:>10}{:>10}{:>10}{:>10}\n",
+                        "fault", "injected", "masked", "detected", "repaired",
+                        "silent", "gap");
   }
   for (const auto& [name, family] : families) {
-    text += fmt::format("  {:<16}{:>10}{:>10}{:>10}{:>10}{:>10}\n", name,
+    text += fmt::format("  {:<16}{:>10}{:>10}{:>10}{:>10}{:>10}{:>10}\n", name,
                         family.injected, family.masked, family.detected,
-                        family.repaired, family.silent);
+                        family.repaired, family.silent, family.gap);
   }
   for (const auto& [row, count] : known_gaps) {
     text += fmt::format("  known PostgreSQL gap {}: {}\n", row, count);

@@ -34,6 +34,8 @@ std::unique_ptr<Disk> Disk::ImageCopy() const {
   std::unique_ptr<Disk> copy = Clone();
   copy->state_->DropHandles();
   copy->state_->MakeDurable();
+  // Another device, on which such an image lay before.
+  copy->state_->former_life_known = false;
   return copy;
 }
 

@@ -543,5 +543,41 @@ TEST(CrashImage, AnOverrideChoosesASector) {
   EXPECT_TRUE(host.choices().UnmatchedOverrides().empty());
 }
 
+// A disk made from an image shows bytes of that image in sectors that a crash
+// left unwritten, and logs them.
+TEST(Disk, StaleBytesComeFromTheDevicesFormerLife) {
+  DiskOptions options;
+  options.fill = Fill::kStale;
+  options.biased_images = false;
+  Disk before(options);
+  MustWrite(MustOpen(&before, "old").get(), 0, std::string(kPageBytes, 'o'));
+  bool shown = false;
+  for (uint64_t seed = 0; seed < 100 && !shown; ++seed) {
+    TestHost host(seed);
+    std::unique_ptr<Disk> disk = before.ImageCopy();
+    disk->Attach(&host, nullptr);
+    {
+      std::unique_ptr<env::File> file = MustOpen(disk.get(), "new");
+      EXPECT_TRUE(file->Fsync().ok());
+      MustWrite(file.get(), 0, std::string(kPageBytes, 'n'));
+    }
+    disk->PowerLoss();
+    std::unique_ptr<env::File> file = MustOpen(disk.get(), "new");
+    std::string bytes(static_cast<size_t>(*file->Size()), '\0');
+    EXPECT_TRUE(file->Pread(0, bytes).ok());
+    EXPECT_EQ(bytes.find_first_not_of(std::string("on\0", 3)),
+              std::string::npos);
+    std::vector<FaultRecord> faults = disk->FaultsIn("new", 0, kPageBytes);
+    EXPECT_EQ(bytes.find('o') != std::string::npos, !faults.empty());
+    for (const FaultRecord& fault : faults) {
+      EXPECT_EQ(fault.damage, Damage::kStaleFill);
+      EXPECT_TRUE(fault.seen);
+      EXPECT_EQ(bytes[static_cast<size_t>(fault.offset)], 'o');
+    }
+    shown = !faults.empty();
+  }
+  EXPECT_TRUE(shown);
+}
+
 }  // namespace
 }  // namespace sim
