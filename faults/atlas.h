@@ -49,6 +49,7 @@ struct Evidence {
   bool weak_metadata = false;
   uint64_t entries_lost = 0;   // directory operations taken back
   uint64_t sync_failures = 0;  // fsyncs that failed
+  uint64_t late_failures = 0;  // ... of which the caller was not told
   // Records of the fault log, by kind and place.
   std::array<std::array<uint64_t, kFileClasses>, sim::kDamageCount> damage = {};
 

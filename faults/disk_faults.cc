@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 
+#include "sim/block_store.h"
 #include "sim/env/site.h"
 
 namespace faults {
@@ -11,6 +12,13 @@ namespace {
 constexpr uint64_t kSyncFailureSite = env::SiteHash("sync_failure");
 constexpr uint64_t kLatencySite = env::SiteHash("latency");
 constexpr uint64_t kDelaySite = env::SiteHash("latency.delay");
+constexpr uint64_t kShortReadSite = env::SiteHash("short_transfer.read");
+constexpr uint64_t kShortWriteSite = env::SiteHash("short_transfer.write");
+constexpr uint64_t kCutSite = env::SiteHash("short_transfer.cut");
+constexpr uint64_t kCutBytesSite = env::SiteHash("short_transfer.bytes");
+
+// Where a transfer may end early.
+enum class Cut : uint64_t { kInterrupted, kSector, kBlock, kAnywhere, kCount };
 
 // An exponentially distributed time with this mean, from a random word. Word 0
 // gives 0. Integers only: -log2 of the word as the count of its leading zeros,
@@ -24,17 +32,29 @@ env::TimeNs Exponential(env::TimeNs mean_ns, uint64_t word) {
   return mean_ns * (log2_1024 - 1) * 710 / (1024 * 1024);
 }
 
+// Row C12 closed: what would come up late is reported at once.
+sim::SyncFailure FailureKind(const Knobs& knobs) {
+  auto kind = static_cast<sim::SyncFailure>(knobs.sync_failure);
+  bool prompt = knobs.prompt_sync_errors != 0;
+  return prompt && kind == sim::SyncFailure::kExt4Data
+             ? sim::SyncFailure::kExt4Ordered
+             : kind;
+}
+
 }  // namespace
 
 DiskFaults::DiskFaults(sim::DeviceHost* host, const FaultPlan& plan,
                        const Knobs& knobs, FaultCounters* counters)
     : host_(host),
       plan_(plan),
-      failure_kind_(static_cast<sim::SyncFailure>(knobs.sync_failure)),
+      failure_kind_(FailureKind(knobs)),
+      atomic8k_(knobs.atomic8k != 0),
       counters_(counters),
-      failures_left_(plan.sync_failure_budget) {
-  for (Family family :
-       {Family::kSyncFailure, Family::kLatency, Family::kStall}) {
+      failures_left_(plan.sync_failure_budget),
+      short_transfers_left_(plan.short_transfer_budget),
+      refusals_left_(plan.disk_full_refusals) {
+  for (Family family : {Family::kSyncFailure, Family::kLatency, Family::kStall,
+                        Family::kShortTransfer, Family::kDiskFull}) {
     if (plan_.Has(family)) counters_->Enable(family);
   }
 }
@@ -49,7 +69,8 @@ DiskFaults::PathState& DiskFaults::StateOf(std::string_view path) {
   if (it == paths_.end()) {
     sim::Scope file =
         sim::Scope::FromPath(scope.path() + "/" + std::string(path));
-    it = paths_.emplace(std::string(path), PathState{file.key(), 0, 0}).first;
+    it = paths_.emplace(std::string(path), PathState{file.key(), 0, 0, 0, 0})
+             .first;
   }
   return it->second;
 }
@@ -67,6 +88,79 @@ sim::SyncFailure DiskFaults::OnSync(std::string_view path, uint64_t /*inode*/) {
   --failures_left_;
   counters_->Inject(Family::kSyncFailure);
   return failure_kind_;
+}
+
+sim::TransferFault DiskFaults::CutTransfer(sim::Transfer transfer,
+                                           uint64_t scope_key, uint64_t n,
+                                           int64_t offset, int64_t length) {
+  sim::Choices& choices = host_->choices();
+  auto cut = static_cast<Cut>(
+      choices.DrawKey(sim::Stream::kDiskFault, scope_key, kCutSite, n,
+                      static_cast<uint64_t>(Cut::kCount)));
+  if (cut == Cut::kInterrupted || length == 1) {
+    return {sim::TransferOutcome::kInterrupted, 0};
+  }
+  int64_t unit = cut == Cut::kSector ? 512 : cut == Cut::kBlock ? 4096 : 1;
+  // A write that cannot be torn is not cut inside a page either.
+  bool whole_pages = atomic8k_ && transfer == sim::Transfer::kWrite;
+  if (whole_pages) unit = sim::kPageBytes;
+  // Borders strictly inside; a transfer without any is cut anywhere.
+  int64_t first = offset / unit + 1;
+  int64_t borders = (offset + length - 1) / unit - offset / unit;
+  if (borders == 0 && whole_pages) {
+    return {sim::TransferOutcome::kInterrupted, 0};
+  }
+  if (borders == 0) {
+    unit = 1;
+    first = offset + 1;
+    borders = length - 1;
+  }
+  uint64_t pick =
+      choices.DrawKey(sim::Stream::kDiskFault, scope_key, kCutBytesSite, n,
+                      static_cast<uint64_t>(borders));
+  // The simplest cut loses the least.
+  int64_t end = (first + borders - 1 - static_cast<int64_t>(pick)) * unit;
+  return {sim::TransferOutcome::kShort, end - offset};
+}
+
+sim::TransferFault DiskFaults::OnTransfer(sim::Transfer transfer,
+                                          std::string_view path, int64_t offset,
+                                          int64_t length) {
+  if (stopped_ || held_ || !plan_.Has(Family::kShortTransfer) ||
+      short_transfers_left_ == 0) {
+    return {};
+  }
+  PathState& state = StateOf(path);
+  bool read = transfer == sim::Transfer::kRead;
+  uint64_t count = read ? state.reads++ : state.writes++;
+  uint64_t bound = plan_.short_transfer_denominator;
+  uint64_t strikes = host_->choices().DrawKey(
+      sim::Stream::kDiskFault, state.scope_key,
+      read ? kShortReadSite : kShortWriteSite, count, bound);
+  if (strikes + 1 != bound) return {};
+  --short_transfers_left_;
+  counters_->Inject(Family::kShortTransfer);
+  return CutTransfer(transfer, state.scope_key, count << 1 | (read ? 0 : 1),
+                     offset, length);
+}
+
+// SFM-21: the slack is counted from what is used when the disk gets full; what
+// is freed later can be used again.
+int64_t DiskFaults::Capacity(std::string_view /*path*/, int64_t used,
+                             int64_t more) {
+  if (stopped_ || held_ || !plan_.Has(Family::kDiskFull) ||
+      refusals_left_ == 0) {
+    return INT64_MAX;
+  }
+  if (++space_calls_ < plan_.disk_full_at) return INT64_MAX;
+  if (capacity_bytes_ == 0) {
+    capacity_bytes_ = used + plan_.disk_full_slack_bytes;
+  }
+  if (used + more > capacity_bytes_) {
+    --refusals_left_;
+    counters_->Inject(Family::kDiskFull);
+  }
+  return capacity_bytes_;
 }
 
 // SFM-34: what is left of the one freeze of the whole device.

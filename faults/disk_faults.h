@@ -26,6 +26,9 @@ class DiskFaults : public sim::DiskFaultHooks {
   DiskFaults(sim::DeviceHost* host, const FaultPlan& plan, const Knobs& knobs,
              FaultCounters* counters);
 
+  sim::TransferFault OnTransfer(sim::Transfer transfer, std::string_view path,
+                                int64_t offset, int64_t length) override;
+  int64_t Capacity(std::string_view path, int64_t used, int64_t more) override;
   sim::SyncFailure OnSync(std::string_view path, uint64_t inode) override;
   env::TimeNs Latency(sim::DeviceStep step, std::string_view path) override;
 
@@ -33,21 +36,36 @@ class DiskFaults : public sim::DiskFaultHooks {
   // phase, in which everything must finish.
   void Stop() { stopped_ = true; }
 
+  // While held no transfer is cut short and space is found: somebody looks at
+  // the files, which a short write leaves torn until it is repeated.
+  void Hold(bool held) { held_ = held; }
+
  private:
   struct PathState {
     uint64_t scope_key = 0;
     uint64_t syncs = 0;
     uint64_t delays = 0;
+    uint64_t reads = 0;
+    uint64_t writes = 0;
   };
   PathState& StateOf(std::string_view path);
   env::TimeNs StallLeft();
+  // How much of the transfer happens, given that not all of it does.
+  sim::TransferFault CutTransfer(sim::Transfer transfer, uint64_t scope_key,
+                                 uint64_t n, int64_t offset, int64_t length);
 
   sim::DeviceHost* host_;
   FaultPlan plan_;
   sim::SyncFailure failure_kind_;
+  bool atomic8k_;
   FaultCounters* counters_;
   bool stopped_ = false;
+  bool held_ = false;
   uint32_t failures_left_;
+  uint32_t short_transfers_left_;
+  uint32_t refusals_left_;
+  uint64_t space_calls_ = 0;
+  int64_t capacity_bytes_ = 0;  // 0: no limit yet
   uint64_t calls_ = 0;
   env::TimeNs stalled_until_ns_ = 0;
   // Cleared when the host's incarnation, and with it its scope, changes.

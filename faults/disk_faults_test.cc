@@ -46,6 +46,11 @@ FaultPlan With(Family family) {
   plan.stall_at = 3;
   plan.stall_ns = 5000;
   plan.writeback_gap = 8;
+  plan.short_transfer_denominator = 4;
+  plan.short_transfer_budget = 1000;
+  plan.disk_full_at = 3;
+  plan.disk_full_slack_bytes = 4096;
+  plan.disk_full_refusals = 2;
   return plan;
 }
 
@@ -102,9 +107,89 @@ TEST(DiskFaults, FamilyThatIsOffDrawsNothingAndStopEndsAll) {
   DiskFaults on(&host, With(Family::kSyncFailure), Knobs(), &counters);
   EXPECT_EQ(Failures(&off, "a"), std::string(40, '0'));
   EXPECT_EQ(off.Latency(sim::DeviceStep::kWrite, "a"), 0);
+  for (int i = 0; i < 40; ++i) {
+    EXPECT_EQ(off.OnTransfer(sim::Transfer::kRead, "a", 0, 8192).outcome,
+              sim::TransferOutcome::kWhole);
+    EXPECT_EQ(off.Capacity("a", 0, 4096), INT64_MAX);
+  }
+  EXPECT_FALSE(counters.of(Family::kShortTransfer).enabled);
+  EXPECT_FALSE(counters.of(Family::kDiskFull).enabled);
   EXPECT_FALSE(counters.of(Family::kLatency).enabled);
   on.Stop();
   EXPECT_EQ(Failures(&on, "a"), std::string(40, '0'));
+}
+
+// What 400 transfers of 8 KiB do: every legal part comes, borders most of all.
+TEST(DiskFaults, ShortTransfersMoveAPartAndPreferBorders) {
+  FaultCounters counters;
+  FakeHost host(6);
+  DiskFaults faults(&host, With(Family::kShortTransfer), Knobs(), &counters);
+  int interrupted = 0;
+  int at_border = 0;
+  int elsewhere = 0;
+  for (int i = 0; i < 2000; ++i) {
+    sim::TransferFault fault =
+        faults.OnTransfer(sim::Transfer::kWrite, "a", 8192, 8192);
+    if (fault.outcome == sim::TransferOutcome::kInterrupted) ++interrupted;
+    if (fault.outcome != sim::TransferOutcome::kShort) continue;
+    EXPECT_GT(fault.bytes, 0);
+    EXPECT_LT(fault.bytes, 8192);
+    ++(fault.bytes % 512 == 0 ? at_border : elsewhere);
+  }
+  EXPECT_NEAR(interrupted, 125, 50);
+  EXPECT_NEAR(at_border, 250, 70);
+  EXPECT_NEAR(elsewhere, 125, 50);
+  EXPECT_EQ(counters.of(Family::kShortTransfer).injected,
+            static_cast<uint64_t>(interrupted + at_border + elsewhere));
+}
+
+TEST(DiskFaults, WritesThatCannotBeTornAreCutBetweenPages) {
+  FaultCounters counters;
+  FakeHost host(6);
+  Knobs knobs;
+  knobs.atomic8k = 1;
+  DiskFaults faults(&host, With(Family::kShortTransfer), knobs, &counters);
+  int cut = 0;
+  for (int i = 0; i < 400; ++i) {
+    EXPECT_NE(faults.OnTransfer(sim::Transfer::kWrite, "a", 8192, 8192).outcome,
+              sim::TransferOutcome::kShort);
+    sim::TransferFault fault =
+        faults.OnTransfer(sim::Transfer::kWrite, "b", 8192, 32768);
+    if (fault.outcome != sim::TransferOutcome::kShort) continue;
+    EXPECT_EQ(fault.bytes % 8192, 0);
+    ++cut;
+  }
+  EXPECT_GT(cut, 0);
+}
+
+TEST(DiskFaults, ShortTransferOfOneByteIsAnInterruption) {
+  FaultCounters counters;
+  FakeHost host(6);
+  FaultPlan plan = With(Family::kShortTransfer);
+  plan.short_transfer_denominator = 1;
+  plan.short_transfer_budget = 50;
+  DiskFaults faults(&host, plan, Knobs(), &counters);
+  for (int i = 0; i < 50; ++i) {
+    EXPECT_EQ(faults.OnTransfer(sim::Transfer::kRead, "a", 7, 1).outcome,
+              sim::TransferOutcome::kInterrupted);
+  }
+  EXPECT_EQ(faults.OnTransfer(sim::Transfer::kRead, "a", 7, 1).outcome,
+            sim::TransferOutcome::kWhole);
+}
+
+TEST(DiskFaults, DiskIsFullFromACallOnUntilSomebodyMakesRoom) {
+  FaultCounters counters;
+  FakeHost host(7);
+  DiskFaults faults(&host, With(Family::kDiskFull), Knobs(), &counters);
+  EXPECT_EQ(faults.Capacity("a", 10000, 4096), INT64_MAX);
+  EXPECT_EQ(faults.Capacity("a", 10000, 4096), INT64_MAX);
+  EXPECT_EQ(faults.Capacity("a", 20000, 4096), 24096);  // fits
+  EXPECT_EQ(counters.of(Family::kDiskFull).injected, 0u);
+  EXPECT_EQ(faults.Capacity("b", 24096, 4096), 24096);  // refused
+  EXPECT_EQ(faults.Capacity("b", 12000, 4096), 24096);  // freed meanwhile
+  EXPECT_EQ(faults.Capacity("b", 24096, 8192), 24096);  // refused
+  EXPECT_EQ(counters.of(Family::kDiskFull).injected, 2u);
+  EXPECT_EQ(faults.Capacity("b", 24096, 8192), INT64_MAX);
 }
 
 TEST(DiskFaults, LatencyHasTheLeastAndAboutTheMeanValue) {

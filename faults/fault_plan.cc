@@ -14,6 +14,31 @@ T Pick(sim::Drawer& drawer, std::string_view site, const T (&values)[n]) {
   return values[drawer.Below(site, n)];
 }
 
+// Evenly over the powers of two: early is as likely as late.
+uint32_t DrawOrdinal(sim::Drawer& drawer, std::string_view scale,
+                     std::string_view at, uint32_t scales) {
+  uint32_t exponent = static_cast<uint32_t>(drawer.Below(scale, scales));
+  return (1u << exponent) +
+         static_cast<uint32_t>(drawer.Below(at, uint64_t{1} << exponent));
+}
+
+void DrawErrorRates(sim::Drawer& drawer, FaultPlan* plan) {
+  if (plan->Has(Family::kShortTransfer)) {
+    plan->short_transfer_denominator =
+        Pick<uint32_t>(drawer, "short_transfer.one_in", {64, 16, 256, 4});
+    plan->short_transfer_budget =
+        Pick<uint32_t>(drawer, "short_transfer.budget", {1, 3, 8, 20});
+  }
+  if (plan->Has(Family::kDiskFull)) {
+    plan->disk_full_at =
+        DrawOrdinal(drawer, "disk_full.scale", "disk_full.at", 7);
+    plan->disk_full_slack_bytes = Pick<int64_t>(
+        drawer, "disk_full.slack", {64 << 10, 0, 4 << 10, 12 << 10, 256 << 10});
+    plan->disk_full_refusals =
+        Pick<uint32_t>(drawer, "disk_full.refusals", {1, 3, 8, 24});
+  }
+}
+
 void DrawRates(sim::Drawer& drawer, FaultPlan* plan) {
   if (plan->Has(Family::kSyncFailure)) {
     plan->sync_failure_denominator =
@@ -42,14 +67,12 @@ void DrawRates(sim::Drawer& drawer, FaultPlan* plan) {
         {500 * kMicrosecond, 5 * kMillisecond, 50 * kMillisecond});
   }
   if (plan->Has(Family::kStall)) {
-    // Evenly over the powers of two: early stalls are as likely as late ones.
-    uint32_t exponent = static_cast<uint32_t>(drawer.Below("stall.scale", 8));
-    plan->stall_at = (1u << exponent) + static_cast<uint32_t>(drawer.Below(
-                                            "stall.at", 1u << exponent));
+    plan->stall_at = DrawOrdinal(drawer, "stall.scale", "stall.at", 8);
     plan->stall_ns = Pick<env::TimeNs>(drawer, "stall.duration",
                                        {100 * kMillisecond, env::kSecond,
                                         10 * env::kSecond, 60 * env::kSecond});
   }
+  DrawErrorRates(drawer, plan);
 }
 
 // Which crash kinds a run has: power loss, both, or process crashes only. A

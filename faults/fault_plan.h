@@ -36,6 +36,14 @@ struct FaultPlan {
   // The device freezes at its stall_at-th call.
   uint32_t stall_at = 0;
   env::TimeNs stall_ns = 0;
+  // One read or write in so many is cut short or interrupted, at most so many.
+  uint32_t short_transfer_denominator = 1;
+  uint32_t short_transfer_budget = 0;
+  // From the disk_full_at-th call that needs space on, only disk_full_slack
+  // bytes are free; after so many refusals somebody makes room.
+  uint32_t disk_full_at = 0;
+  int64_t disk_full_slack_bytes = 0;
+  uint32_t disk_full_refusals = 0;
 
   bool Has(Family family) const { return on[static_cast<size_t>(family)]; }
   // "power_loss latency(1/16, 50us)": for reports.
@@ -56,6 +64,15 @@ class FaultCounters {
   void Inject(Family family) { ++at(family).injected; }
   const FamilyCount& of(Family family) const {
     return counts_[static_cast<size_t>(family)];
+  }
+  // How many faults the engine was told of so far (see MayRefuse).
+  uint64_t Refusals() const {
+    uint64_t sum = 0;
+    for (int i = 0; i < kFamilyCount; ++i) {
+      Family family = static_cast<Family>(i);
+      if (MayRefuse(family)) sum += of(family).injected;
+    }
+    return sum;
   }
 
  private:

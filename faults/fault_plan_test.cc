@@ -30,6 +30,8 @@ TEST(FaultPlan, SharesOfRunsAreAsTheProfileSays) {
   EXPECT_NEAR(share(Family::kStall), kRuns / 2, 150);
   EXPECT_NEAR(share(Family::kWriteback), kRuns / 2, 150);
   EXPECT_NEAR(share(Family::kTaskKill), kRuns / 2, 150);
+  EXPECT_NEAR(share(Family::kShortTransfer), kRuns / 2, 150);
+  EXPECT_NEAR(share(Family::kDiskFull), kRuns / 2, 150);
   EXPECT_NEAR(share(Family::kEviction), kRuns / 10, 90);
 }
 
@@ -52,7 +54,8 @@ TEST(FaultPlan, BaseZeroHasNoDiskFaults) {
   FaultPlan plan = DrawFaultPlan(choices, Contract());
   for (Family family :
        {Family::kSyncFailure, Family::kWriteback, Family::kEviction,
-        Family::kLatency, Family::kStall, Family::kTaskKill}) {
+        Family::kLatency, Family::kStall, Family::kTaskKill,
+        Family::kShortTransfer, Family::kDiskFull}) {
     EXPECT_FALSE(plan.Has(family)) << FamilyName(family);
   }
 }

@@ -19,13 +19,16 @@ constexpr uint32_t kContractFamilies =
     Bit(Family::kTaskKill) | Bit(Family::kRecoveryCrash) |
     Bit(Family::kDoubleCrash) | Bit(Family::kSyncFailure) |
     Bit(Family::kWriteback) | Bit(Family::kEviction) | Bit(Family::kLatency) |
-    Bit(Family::kStall) | Bit(Family::kFill);
+    Bit(Family::kStall) | Bit(Family::kFill) | Bit(Family::kShortTransfer) |
+    Bit(Family::kDiskFull);
 
 constexpr Profile kProfiles[] = {
-    {"pg-contract", kContractFamilies, 20, false, false, 60,
-     "crashes, torn writes, failed fsyncs: what PostgreSQL survives"},
-    {"strict", kContractFamilies, 20, true, true, 15,
-     "also weakly ordered directories and 4096-byte sectors"},
+    {"pg-contract", kContractFamilies, 20, false, false, false, 60,
+     "crashes, torn writes, failed fsyncs, full disks: what PostgreSQL "
+     "survives"},
+    {"strict", kContractFamilies, 20, true, true, true, 15,
+     "also weakly ordered directories, 4096-byte sectors, fsync failures as of "
+     "ext4 with data=journal and btrfs, delayed allocation"},
 };
 
 constexpr std::string_view kMix = "mix";
@@ -43,7 +46,8 @@ const char* FamilyName(Family family) {
   static constexpr std::array<const char*, kFamilyCount> kNames = {
       "process_crash", "power_loss",   "task_kill", "recovery_crash",
       "double_crash",  "sync_failure", "writeback", "eviction",
-      "latency",       "stall",        "fill"};
+      "latency",       "stall",        "fill",      "short_transfer",
+      "disk_full"};
   return kNames[static_cast<size_t>(family)];
 }
 

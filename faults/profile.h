@@ -1,7 +1,8 @@
 // Profile: what may go wrong in a run, and how the run is judged.
 //
 //   pg-contract  what PostgreSQL promises to survive (the default)
-//   strict       + file systems that keep only what POSIX says
+//   strict       + file systems that keep only what POSIX says, or report
+//                failures late
 //   mix          a profile per seed, in fixed shares
 //
 // A profile is a set of fault families (what may be switched on) and of disk
@@ -33,11 +34,20 @@ enum class Family : uint8_t {
   kLatency,        // SFM-34: device calls take a while
   kStall,          // SFM-34: the whole device freezes for a while
   kFill,           // SFM-11: never written sectors show garbage or stale bytes
+  kShortTransfer,  // SFM-20: a read or write moves fewer bytes, or none
+  kDiskFull,       // SFM-21: no space is left for a while
   kCount,
 };
 inline constexpr int kFamilyCount = static_cast<int>(Family::kCount);
 // "power_loss"; as in recipes and the campaign's summary.
 const char* FamilyName(Family family);
+
+// A fault that the engine is told of: a statement may fail because of it, a
+// process may PANIC, a node may not start.
+constexpr bool MayRefuse(Family family) {
+  return family == Family::kSyncFailure || family == Family::kShortTransfer ||
+         family == Family::kDiskFull;
+}
 
 struct Profile {
   std::string_view name;
@@ -49,6 +59,9 @@ struct Profile {
   bool weak_metadata = false;
   // 4096-byte sectors may be drawn beside 512-byte ones.
   bool large_sectors = false;
+  // ext4 with data=journal, btrfs and delayed allocation may be drawn beside
+  // ext4 with data=ordered and XFS (SFM-21, SFM-22).
+  bool odd_file_systems = false;
   // What --faults mix gives it, in parts of the sum of all shares.
   uint32_t mix_share = 0;
   std::string_view meaning;

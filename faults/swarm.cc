@@ -11,10 +11,12 @@ namespace {
 
 enum class Unit : uint8_t { kNumber, kBytes, kTime, kSwitch, kName };
 
-// A value that may be drawn and its share; a share of 0 is never drawn.
+// A value that may be drawn and its share; a share of 0 is never drawn. Values
+// of odd file systems come last, where the profile has them.
 struct Choice {
   int64_t value;
   uint32_t share;
+  bool odd_file_system = false;
 };
 
 struct KnobInfo {
@@ -91,6 +93,7 @@ std::vector<KnobInfo> NodeKnobs() {
       Switch("sync_new_file_directory", &Knobs::sync_new_file_directory, {}),
       Switch("rewrite_wal_before_trust", &Knobs::rewrite_wal_before_trust, {}),
       Switch("checksum_relation", &Knobs::checksum_relation, {}),
+      Switch("prompt_sync_errors", &Knobs::prompt_sync_errors, {}),
       Switch("wal_flush_watermark", &Knobs::wal_flush_watermark, {}),
       Switch("clog_checksums", &Knobs::clog_checksums, {}),
   };
@@ -127,8 +130,11 @@ std::vector<KnobInfo> DiskKnobs() {
       Named("image_mix", &Knobs::image_mix, 0,
             {"independent", "page-snapshot", "prefix"},
             {{0, 8}, {1, 1}, {2, 1}}),
-      Named("sync_failure", &Knobs::sync_failure, 1, {"ext4-ordered", "xfs"},
-            {{1, 1}, {2, 1}}),
+      Named("sync_failure", &Knobs::sync_failure, 1,
+            {"ext4-ordered", "xfs", "ext4-data", "btrfs"},
+            {{1, 1}, {2, 1}, {3, 1, true}, {4, 1, true}}),
+      Switch("delayed_allocation", &Knobs::delayed_allocation,
+             {{0, 1}, {1, 1}}),
   };
 }
 
@@ -243,6 +249,7 @@ bool MayDraw(const KnobInfo& info, const Profile& profile,
   if (info.name == "meta") return profile.weak_metadata;
   if (info.name == "fill") return profile.Has(Family::kFill);
   if (info.name == "sector_size") return profile.large_sectors;
+  if (info.name == "delayed_allocation") return profile.odd_file_systems;
   if (info.name == "full_page_writes") return so_far.atomic8k != 0;
   return true;
 }
@@ -310,7 +317,10 @@ env::Result<Knobs> DrawKnobs(sim::Choices& choices, const Profile& profile,
   for (const KnobInfo& info : AllKnobs()) {
     if (!MayDraw(info, profile, knobs)) continue;
     std::vector<uint32_t> shares;
-    for (const Choice& choice : info.choices) shares.push_back(choice.share);
+    for (const Choice& choice : info.choices) {
+      if (choice.odd_file_system && !profile.odd_file_systems) continue;
+      shares.push_back(choice.share);
+    }
     knobs.*info.field = info.choices[drawer.Weighted(info.name, shares)].value;
   }
   // Draws stay apart from each other, so they may disagree.
@@ -341,6 +351,7 @@ sim::DiskOptions DiskOptionsOf(const Knobs& knobs) {
   options.fill = static_cast<sim::Fill>(knobs.fill);
   options.mix = static_cast<sim::ImageMix>(knobs.image_mix);
   options.atomic8k = knobs.atomic8k != 0;
+  options.delayed_allocation = knobs.delayed_allocation != 0;
   return options;
 }
 

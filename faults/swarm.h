@@ -46,6 +46,7 @@ struct Knobs {
   int64_t sync_new_file_directory = 0;   // contract row C5
   int64_t rewrite_wal_before_trust = 0;  // contract row C11
   int64_t checksum_relation = 0;         // contract row C18
+  int64_t prompt_sync_errors = 0;        // contract row C12, of the disk
   int64_t wal_flush_watermark = 0;       // contract row C21
   int64_t clog_checksums = 0;            // contract row C22
 
@@ -70,7 +71,8 @@ struct Knobs {
   int64_t meta = 0;          // sim::MetaMode
   int64_t fill = 0;          // sim::Fill
   int64_t image_mix = 0;     // sim::ImageMix
-  int64_t sync_failure = 1;  // sim::SyncFailure, without kNone
+  int64_t sync_failure = 1;  // sim::SyncFailure, without kNone, kNoSpace
+  int64_t delayed_allocation = 0;
 };
 
 using KnobSettings = std::vector<std::pair<std::string, std::string>>;

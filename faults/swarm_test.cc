@@ -78,6 +78,21 @@ TEST(Swarm, GarbageHasItsShareAndMeetsChecksums) {
   EXPECT_EQ(by_hand.data_checksums, 0);
 }
 
+TEST(Swarm, OddFileSystemsAreDrawnInStrictAlone) {
+  std::set<std::string> contract;
+  std::set<std::string> strict;
+  for (uint64_t seed = 0; seed < 200; ++seed) {
+    Knobs knobs = Draw(seed, ProfileNamed("pg-contract"));
+    EXPECT_FALSE(DiskOptionsOf(knobs).delayed_allocation);
+    contract.insert(GetKnob(knobs, "sync_failure").value());
+    knobs = Draw(seed, ProfileNamed("strict"));
+    strict.insert(GetKnob(knobs, "sync_failure").value());
+  }
+  EXPECT_EQ(contract, (std::set<std::string>{"ext4-ordered", "xfs"}));
+  EXPECT_EQ(strict, (std::set<std::string>{"btrfs", "ext4-data", "ext4-ordered",
+                                           "xfs"}));
+}
+
 TEST(Swarm, PageImagesAreOffOnlyWhereEightKilobytesAreAtomic) {
   int off = 0;
   for (uint64_t seed = 0; seed < 2000; ++seed) {

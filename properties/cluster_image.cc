@@ -111,7 +111,7 @@ const HeapFile& ClusterImage::Heap(uint32_t filenode) const {
   if (bytes == nullptr) return heap;
   heap.exists = true;
   heap.blocks = static_cast<uint32_t>(bytes->size() / kPageBytes);
-  if (bytes->size() % kPageBytes != 0) {
+  if (bytes->size() % kPageBytes != 0 && !partial_tails_) {
     heap.findings.push_back(
         {HeapPath(filenode),
          fmt::format("{} bytes are not a whole number of pages",

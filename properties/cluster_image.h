@@ -84,6 +84,12 @@ class ClusterImage {
   ClusterImage(const ClusterView* files, bool checksums,
                PageExcuse excuse = nullptr);
 
+  // A relation file may end in a part of a page, which is no block: an extension
+  // of which only a part was written (SFM-20, SFM-21) leaves one behind, until
+  // the next extension overwrites it.
+  void AllowPartialTails() { partial_tails_ = true; }
+  bool partial_tails() const { return partial_tails_; }
+
   const ClusterView& files() const { return *files_; }
   const ClusterFormat& format() const { return format_; }
   bool checksums() const { return format_.checksums; }
@@ -104,6 +110,7 @@ class ClusterImage {
   const ClusterView* files_;
   ClusterFormat format_;
   PageExcuse excuse_;
+  bool partial_tails_ = false;
   ClogDecoder clog_;
   env::Result<ControlFile> control_;
   mutable std::map<uint32_t, HeapFile> heaps_;

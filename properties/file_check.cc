@@ -94,7 +94,7 @@ class RelationFileChecker {
     }
     CheckPredecessor(path, parsed);
     if (heap && parsed.fork.empty() && parsed.segment == 0) return;
-    if (bytes->size() % kPageBytes != 0) {
+    if (bytes->size() % kPageBytes != 0 && !image_.partial_tails()) {
       problems_->Add("EXT", path,
                      fmt::format("{} bytes are not a whole number of pages",
                                  bytes->size()));

@@ -69,6 +69,7 @@ void Judge::CheckRest(const ClusterView& files, const sim::Disk* disk,
     };
   }
   ClusterImage image(&files, options_.format, excuse);
+  if (options_.partial_tails) image.AllowPartialTails();
   content_.Check(image, last_seq_);
   const env::Result<Catalog>& catalog = model_.catalog();
   if (catalog.ok()) {
@@ -105,13 +106,14 @@ void Judge::OnShutdown(const sim::Disk& disk) {
 
 void Judge::OnShutdown(const ClusterView& files) { ShutDown(files, nullptr); }
 
-bool Judge::JudgeRefusal(const std::string& subject,
-                         const env::Status& status) {
+bool Judge::JudgeRefusal(const std::string& subject, const env::Status& status,
+                         bool excused) {
   Attribution::Answer answer = attribution_.OfRefusal(status, options_.disk);
   if (answer.justified()) {
     detected_.insert(answer.faults.begin(), answer.faults.end());
     return true;
   }
+  if (excused) return true;
   Verdict v;
   v.promise = "REC";
   v.oracle = "attribution";
@@ -132,9 +134,11 @@ void Judge::OnStatementResult(
     const std::vector<engine::StatementResult>& results) {
   model_.EndStatement(task);
   ack_.OnStatement(statement, results);
+  bool excused = options_.excused && options_.excused();
   for (const engine::StatementResult& result : results) {
     if (!RefusesForDamage(result.status)) continue;
-    JudgeRefusal("statement " + statement.id.ToString(), result.status);
+    JudgeRefusal("statement " + statement.id.ToString(), result.status,
+                 excused);
   }
 }
 

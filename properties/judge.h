@@ -10,6 +10,7 @@
 #ifndef MUSTH_PROPERTIES_JUDGE_H_
 #define MUSTH_PROPERTIES_JUDGE_H_
 
+#include <functional>
 #include <set>
 #include <string>
 #include <string_view>
@@ -38,9 +39,14 @@ struct JudgeOptions {
   bool only_tpcb = false;  // no simple-update among the scripts
   // How many scheduling steps sessions may go on after the faults stopped.
   uint64_t liveness_bound_steps = 1'000'000;
+  // Writes may be cut short, so that files may end in a part of a page.
+  bool partial_tails = false;
   // The node's disk and host, for WalOracle's copy; may be null.
   const sim::Disk* disk = nullptr;
   sim::DeviceHost* host = nullptr;
+  // True if a fault struck lately for which a statement may fail although it
+  // leaves nothing on the disk (SFM-20, SFM-21); null: never.
+  std::function<bool()> excused;
   // The disk may damage pages, so that refusals can be justified.
   bool damage = false;
 };
@@ -70,8 +76,10 @@ class Judge : public Oracle {
                          const std::vector<engine::StatementResult>& results);
   // The node says that it cannot carry something out: "table t", "statement
   // s1.t2.q1". True if an injected fault justifies that; if none does it is a
-  // broken promise.
-  bool JudgeRefusal(const std::string& subject, const env::Status& status);
+  // broken promise, unless a fault that left nothing behind
+  // excuses it.
+  bool JudgeRefusal(const std::string& subject, const env::Status& status,
+                    bool excused = false);
   // Faults that justified a refusal so far, by their id in the disk's log.
   const std::set<uint64_t>& detected() const { return detected_; }
   // The rows of SELECT *. Requires: no transaction runs.

@@ -175,21 +175,40 @@ env::Result<RunOutcome> RunOnce(RunContext& context, const RunSpec& spec,
   return outcome;
 }
 
+// True if the recipe keeps every promise with the options of these rows on.
+env::Result<bool> Closes(RunContext& context, const RunSpec& spec,
+                         const std::vector<const faults::ContractRow*>& rows) {
+  RunSpec closed = spec;
+  for (const faults::ContractRow* row : rows) {
+    closed.knobs.emplace_back(row->option, "on");
+  }
+  faults::Evidence ignored;
+  ASSIGN_OR_RETURN(RunOutcome again,
+                   RunOnce(context, closed, RunOptions(), &ignored));
+  return again.broken.empty() && again.harness_failure.empty();
+}
+
 // If the broken promise disappears with the option of a row on whose fault
-// struck, it is PostgreSQL's known gap and not a finding.
+// struck, or with those of all such rows, it is PostgreSQL's known gap and not
+// a finding.
 env::Status ClassifyGaps(RunContext& context, const RunSpec& spec,
                          const faults::Evidence& evidence,
                          RunOutcome* outcome) {
+  std::vector<std::vector<const faults::ContractRow*>> candidates;
+  std::vector<const faults::ContractRow*> all;
   for (const faults::ContractRow& row : faults::Contract()) {
     if (!row.IsKnownGap() || !row.struck(evidence)) continue;
-    RunSpec closed = spec;
-    closed.knobs.emplace_back(row.option, "on");
-    faults::Evidence ignored;
-    ASSIGN_OR_RETURN(RunOutcome again,
-                     RunOnce(context, closed, RunOptions(), &ignored));
-    if (!again.broken.empty() || !again.harness_failure.empty()) continue;
+    candidates.push_back({&row});
+    all.push_back(&row);
+  }
+  if (all.size() > 1) candidates.push_back(all);
+  for (const std::vector<const faults::ContractRow*>& rows : candidates) {
+    ASSIGN_OR_RETURN(bool closed, Closes(context, spec, rows));
+    if (!closed) continue;
     outcome->broken.clear();
-    ++outcome->stats.known_gaps[std::string(row.name)];
+    for (const faults::ContractRow* row : rows) {
+      ++outcome->stats.known_gaps[std::string(row->name)];
+    }
     for (auto& [name, family] : outcome->stats.families) {
       family.gap = std::exchange(family.silent, 0);
     }

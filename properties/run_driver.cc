@@ -4,6 +4,7 @@
 
 #include <utility>
 
+#include "engine/common/errcodes.h"
 #include "engine/common/sites.h"
 #include "engine/sql/parse.h"
 
@@ -33,6 +34,16 @@ bool WorthTelling(env::EventKind kind) {
     default:
       return true;
   }
+}
+
+// Errors that say that files failed. The judge knows of those that say that
+// they are damaged.
+bool BlamesFiles(const env::Status& status) {
+  for (uint32_t sqlstate : {engine::ERRCODE_DISK_FULL, engine::ERRCODE_IO_ERROR,
+                            engine::ERRCODE_UNDEFINED_FILE}) {
+    if (status.sqlstate() == sqlstate) return true;
+  }
+  return false;
 }
 
 std::vector<std::string> SplitLines(const std::string& text) {
@@ -72,6 +83,9 @@ RunDriver::RunDriver(RunParts parts)
                   parts_.config.clog_checksums};
   judge.tpcb = parts_.tpcb;
   judge.only_tpcb = parts_.only_tpcb;
+  judge.partial_tails = parts_.fault_plan.Has(faults::Family::kShortTransfer) ||
+                        parts_.fault_plan.Has(faults::Family::kDiskFull);
+  judge.excused = [this] { return Excused(); };
   judge.disk = parts_.disk.get();
   judge.host = device_host;
   judge.damage = parts_.knobs.fill != 0;
@@ -138,11 +152,12 @@ void RunDriver::StartNode() {
   }
   node_ = std::make_unique<engine::Node>(&world_.env(host_), parts_.config);
   node_->HoldClients(true);
+  disk_faults_->Hold(false);
   inspecting_ = false;
   clients_added_ = false;
   last_panic_.clear();
   judge_->liveness().OnNodeStarts();
-  sync_failures_at_start_ = sync_failures();
+  refusals_at_start_ = counters_.Refusals();
   task_kills_at_start_ = counters_.of(faults::Family::kTaskKill).injected;
   crash_faults_->SetPhase(stage_ == Stage::kWork && !faults_stopped_
                               ? faults::Phase::kRecovery
@@ -209,6 +224,7 @@ void RunDriver::OnStopped() {
 }
 
 void RunDriver::OnReady() {
+  disk_faults_->Hold(true);
   crash_faults_->SetPhase(faults::Phase::kDone);
   node_->HoldClients(true);
   // After a restart by the node itself the old inspector is connected again.
@@ -219,18 +235,26 @@ void RunDriver::OnReady() {
       /*first=*/true);
 }
 
+engine::StatementResult RunDriver::Look(engine::Session& session,
+                                        const std::string& sql) {
+  while (true) {
+    uint64_t before = counters_.Refusals();
+    engine::StatementResult result = session.Execute(Parsed(sql));
+    if (result.status.ok() || counters_.Refusals() == before) return result;
+  }
+}
+
 void RunDriver::Inspect(engine::Session& session) {
   scans_.clear();
-  engine::StatementResult tables = session.Execute(Parsed(
-      "SELECT relname FROM pg_class WHERE oid >= 16384 AND relkind = 'r' "
-      "ORDER BY relname"));
+  engine::StatementResult tables =
+      Look(session,
+           "SELECT relname FROM pg_class WHERE oid >= 16384 AND relkind = 'r' "
+           "ORDER BY relname");
   std::vector<std::string> names;
   for (const auto& row : tables.rows) names.push_back(*row[0]);
   scans_.emplace_back("pg_class", std::move(tables));
   for (const std::string& name : names) {
-    engine::StatementResult rows =
-        session.Execute(Parsed("SELECT * FROM " + name));
-    scans_.emplace_back(name, std::move(rows));
+    scans_.emplace_back(name, Look(session, "SELECT * FROM " + name));
   }
   Stop(StopCause::kInspected);
 }
@@ -249,6 +273,7 @@ const engine::Statement& RunDriver::Parsed(const std::string& sql) {
 
 void RunDriver::OnInspected() {
   inspecting_ = false;
+  disk_faults_->Hold(false);
   JudgeInspection();
   if (!outcome_.broken.empty()) {
     finished_ = true;
@@ -361,9 +386,8 @@ void RunDriver::OnNodeEnded() {
     finished_ = true;
     return;
   }
-  bool excused =
-      sync_failures() > sync_failures_at_start_ ||
-      counters_.of(faults::Family::kTaskKill).injected > task_kills_at_start_;
+  bool excused = Excused() || counters_.of(faults::Family::kTaskKill).injected >
+                                  task_kills_at_start_;
   if (excused) {
     // A start-up process that died of an injected fault takes the postmaster
     // with it; whoever runs the host starts the node again.
@@ -396,7 +420,7 @@ void RunDriver::Fail(std::string why) {
 
 void RunDriver::OnEvent(const env::Event& event) {
   if (WorthTelling(event.kind)) tail_.OnEvent(event);
-  bool excused = sync_failures() > sync_failures_at_start_;
+  bool excused = Excused();
   if (event.kind == env::EventKind::kPanic && excused) {
     judge_->liveness().OnExcuse();
     ledger_.Report(faults::Family::kSyncFailure, counters_);
@@ -458,6 +482,11 @@ void RunDriver::OnStatementResult(
     const PlanStatement& statement,
     const std::vector<engine::StatementResult>& results) {
   judge_->OnStatementResult(env::Current().task, statement, results);
+  for (const engine::StatementResult& result : results) {
+    if (!BlamesFiles(result.status) || Excused()) continue;
+    Break("STMT", "statement " + statement.id.ToString(),
+          "refused although no fault struck: " + result.status.ToString());
+  }
 }
 
 void RunDriver::CheckProgress() {
@@ -484,7 +513,8 @@ faults::Evidence RunDriver::evidence() const {
   faults::Evidence evidence;
   evidence.weak_metadata = parts_.disk->options().meta == sim::MetaMode::kWeak;
   evidence.entries_lost = parts_.disk->stats().entries_lost;
-  evidence.sync_failures = sync_failures();
+  evidence.sync_failures = parts_.disk->stats().sync_failures;
+  evidence.late_failures = parts_.disk->stats().late_failures;
   for (const sim::FaultRecord& record : parts_.disk->fault_log().records()) {
     evidence.Add(record);
   }

@@ -74,9 +74,6 @@ class RunDriver : public sim::EventSubscriber, public ClientObserver {
   const sim::Disk* crashed_disk() const { return crashed_disk_.get(); }
   // What struck, for the contract's rows.
   faults::Evidence evidence() const;
-  uint64_t sync_failures() const {
-    return counters_.of(faults::Family::kSyncFailure).injected;
-  }
 
   void OnEvent(const env::Event& event) override;
   void OnStatementSent(const PlanStatement& statement) override;
@@ -105,6 +102,13 @@ class RunDriver : public sim::EventSubscriber, public ClientObserver {
   void OnWorkDone();
   void Inspect(engine::Session& session);
   const engine::Statement& Parsed(const std::string& sql);
+  // Runs one SELECT; again if a fault that the node may answer with an error
+  // struck meanwhile.
+  engine::StatementResult Look(engine::Session& session,
+                               const std::string& sql);
+  // A fault that the node may answer with an error, a PANIC or by not starting
+  // struck since this node was started.
+  bool Excused() const { return counters_.Refusals() > refusals_at_start_; }
   void JudgeInspection();
   void TakeVerdicts();
   void StopFaults();
@@ -139,7 +143,7 @@ class RunDriver : public sim::EventSubscriber, public ClientObserver {
   bool faults_stopped_ = false;
   bool finished_ = false;
   int node_starts_ = 0;
-  uint64_t sync_failures_at_start_ = 0;
+  uint64_t refusals_at_start_ = 0;
   uint64_t task_kills_at_start_ = 0;
   std::string last_panic_;
   uint64_t progress_step_ = 0;  // when a statement or a recovery last ended

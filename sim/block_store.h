@@ -22,6 +22,11 @@ inline constexpr int kSlotsPerPage = kPageBytes / kSlotBytes;
 inline constexpr int kSlotsPerBlock = kBlockBytes / kSlotBytes;
 inline constexpr int kBlocksPerPage = kPageBytes / kBlockBytes;
 
+// A number of bytes in whole blocks.
+constexpr int64_t BlocksUp(int64_t bytes) {
+  return (bytes + kBlockBytes - 1) / kBlockBytes * kBlockBytes;
+}
+
 // One bit per slot of a page, lowest offset first.
 using SlotMask = uint16_t;
 inline constexpr SlotMask kAllSlots = 0xFFFF;

@@ -50,6 +50,7 @@ void Disk::Attach(DeviceHost* host, DiskFaultHooks* faults) {
 void Disk::ProcessCrash() {
   ++state_->stats.process_crashes;
   state_->DropHandles();
+  // The journal does not forget what the processes were not told yet.
   for (InodeNo inode : state_->touched) state_->Mut(inode).errors = 0;
 }
 
@@ -70,6 +71,9 @@ env::Result<std::unique_ptr<env::File>> Disk::Open(std::string_view path,
   if (inode == 0) {
     if ((flags & env::kOpenCreate) == 0) return NotFound(path);
     ASSIGN_OR_RETURN(InodeNo parent, state.Parent(path, &name));
+    if (state.FreeBytes(path, kBlockBytes) < kBlockBytes) {
+      return state.RefuseSpace(0, 0, path);
+    }
     inode = state.NewInode(/*is_directory=*/false);
     state.Apply({++state.seq, {{parent, std::string(name), 0, inode}}});
     state.EmitPath(env::EventKind::kDirOp,
@@ -140,6 +144,9 @@ env::Status Disk::Mkdir(std::string_view path) {
   ASSIGN_OR_RETURN(InodeNo parent, state.Parent(path, &name));
   if (state.Lookup(path) != 0) {
     return env::Status(env::Code::kExists, std::string(path));
+  }
+  if (state.FreeBytes(path, kBlockBytes) < kBlockBytes) {
+    return state.RefuseSpace(0, 0, path);
   }
   InodeNo inode = state.NewInode(/*is_directory=*/true);
   state.Apply({++state.seq, {{parent, std::string(name), 0, inode}}});
@@ -231,6 +238,8 @@ std::string Disk::VisibleFile(std::string_view path) const {
   if (!PeekFile(path, &content)) content.clear();
   return content;
 }
+
+int64_t Disk::UsedBytes() const { return state_->UsedBytes(); }
 
 uint64_t Disk::PendingSectors() const {
   uint64_t count = 0;

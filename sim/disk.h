@@ -55,6 +55,8 @@ struct DiskOptions {
   // Writes to an aligned 8 KiB page are atomic. Only here may
   // full_page_writes be off.
   bool atomic8k = false;
+  // Space is found when data is flushed, not when it is written (SFM-21).
+  bool delayed_allocation = false;
   // A rename inside one directory is two entries that may part (ALICE).
   bool rename_split = false;
   // Crash images come from the mixture of FAULT_MODEL 5.2. Otherwise each
@@ -69,6 +71,9 @@ struct DiskStats {
   uint64_t reads = 0;
   uint64_t syncs = 0;
   uint64_t sync_failures = 0;
+  uint64_t late_failures = 0;  // those that the failing call did not report
+  uint64_t short_transfers = 0;
+  uint64_t full_refusals = 0;  // calls that found no space
   uint64_t power_losses = 0;
   uint64_t process_crashes = 0;
   uint64_t sectors_opened = 0;  // became undetermined in a power loss
@@ -84,7 +89,9 @@ enum class DiskFaultFamily : uint64_t {
   kSyncFailure = 1,       // inode, SyncFailure
   kCrashImage = 2,        // ImageStyle, crash ordinal
   kUndeterminedRead = 3,  // inode, sector: a read had to draw a version
-  kDamage = 6             // Damage, inode, offset: see fault_log.h
+  kShortTransfer = 4,     // inode, offset, bytes transferred; 0: interrupted
+  kDiskFull = 5,          // inode, offset, bytes transferred
+  kDamage = 6,            // Damage, inode, offset: see fault_log.h
 };
 
 // a[0] of the kDirOp events.
@@ -152,6 +159,10 @@ class Disk : public env::Files {
   std::vector<std::string> PeekList(std::string_view dir) const;
   // The visible content, "" if there is no such file. Requires as PeekFile.
   std::string VisibleFile(std::string_view path) const;
+
+  // SFM-21: bytes that files take, in blocks of 4 KiB. Holes count; a file
+  // without a name counts while it is open.
+  int64_t UsedBytes() const;
 
   // Sectors (of the device's sector size) with writes that no flush covers.
   uint64_t PendingSectors() const;

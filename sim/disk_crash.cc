@@ -34,7 +34,10 @@ void DiskState::PowerLoss() {
   ++stats.power_losses;
   DropHandles();
   CrashRecord record = MakeRecord();
-  for (InodeNo inode : touched) Mut(inode).errors = 0;
+  for (InodeNo inode : touched) {
+    Mut(inode).errors = 0;
+    Mut(inode).late_errors = 0;
+  }
   if (record.pending->empty()) return;
   size_t crash = records.size();
   records.push_back(record);

@@ -57,9 +57,10 @@ env::Result<int64_t> DiskFile::Pread(int64_t offset, std::span<char> out) {
   if (offset < 0) return env::Status(env::Code::kInvalid, "negative offset");
   DiskState& state = State();
   state.Step(DeviceStep::kPlain, inode_, path_);
+  int64_t length = std::clamp<int64_t>(state.Get(inode_).data.size() - offset,
+                                       0, static_cast<int64_t>(out.size()));
+  ASSIGN_OR_RETURN(length, LimitTransfer(Transfer::kRead, offset, length));
   const Inode& node = state.Get(inode_);
-  int64_t length = std::clamp<int64_t>(node.data.size() - offset, 0,
-                                       static_cast<int64_t>(out.size()));
   uint64_t drawn = 0;
   if (length > 0) {
     std::span<char> wanted = out.first(static_cast<size_t>(length));
@@ -88,6 +89,45 @@ env::Status DiskFile::RequireWritable(int64_t end) const {
     return env::Status(env::Code::kInvalid, "File too large: " + path_);
   }
   return env::Status();
+}
+
+env::Result<int64_t> DiskFile::LimitTransfer(Transfer transfer, int64_t offset,
+                                             int64_t length) {
+  DiskState& state = State();
+  if (state.faults == nullptr || length == 0) return length;
+  if (transfer == Transfer::kWrite) {
+    ASSIGN_OR_RETURN(length, LimitToSpace(offset, length));
+  }
+  TransferFault fault =
+      state.faults->OnTransfer(transfer, path_, offset, length);
+  if (fault.outcome == TransferOutcome::kWhole) return length;
+  ++state.stats.short_transfers;
+  state.Emit(env::EventKind::kFault,
+             static_cast<uint64_t>(DiskFaultFamily::kShortTransfer), inode_,
+             static_cast<uint64_t>(offset), static_cast<uint64_t>(fault.bytes));
+  if (fault.outcome == TransferOutcome::kInterrupted) {
+    state.Step(DeviceStep::kPlain, inode_, path_);
+    return env::Status(env::Code::kInterrupted, path_);
+  }
+  SIM_CHECK(fault.bytes > 0 && fault.bytes < length);
+  return fault.bytes;
+}
+
+env::Result<int64_t> DiskFile::LimitToSpace(int64_t offset, int64_t length) {
+  DiskState& state = State();
+  if (state.options.delayed_allocation) return length;
+  int64_t used = BlocksUp(state.Get(inode_).data.size());
+  int64_t more = BlocksUp(offset + length) - used;
+  if (more <= 0) return length;
+  int64_t room = state.FreeBytes(path_, more) / kBlockBytes * kBlockBytes;
+  if (room >= more) return length;
+  int64_t fits = used + room - offset;
+  if (fits <= 0) return state.RefuseSpace(inode_, offset, path_);
+  ++state.stats.full_refusals;
+  state.Emit(env::EventKind::kFault,
+             static_cast<uint64_t>(DiskFaultFamily::kDiskFull), inode_,
+             static_cast<uint64_t>(offset), static_cast<uint64_t>(fits));
+  return fits;
 }
 
 void DiskFile::WriteVisible(int64_t offset, std::span<const char> data) {
@@ -120,6 +160,8 @@ env::Result<int64_t> DiskFile::Pwrite(int64_t offset,
   }
   RETURN_IF_ERROR(RequireWritable(offset + length));
   if (length == 0) return length;
+  ASSIGN_OR_RETURN(length, LimitTransfer(Transfer::kWrite, offset, length));
+  data = data.first(static_cast<size_t>(length));
   if ((flags_ & env::kOpenDsync) != 0) return DsyncWrite(offset, data);
   WriteVisible(offset, data);
   State().Step(DeviceStep::kWrite, inode_, path_);
@@ -143,10 +185,28 @@ env::Result<int64_t> DiskFile::DsyncWrite(int64_t offset,
   return length;
 }
 
-SyncFailure DiskFile::AskFailure() const {
+bool DiskFile::NoSpaceToFlush() const {
   DiskState& state = State();
+  const FileData& data = state.Get(inode_).data;
+  int64_t more = BlocksUp(data.size()) - BlocksUp(data.durable_size());
+  if (!state.options.delayed_allocation || more <= 0) return false;
+  // What is not allocated yet counts as used already.
+  int64_t used = state.UsedBytes() - more;
+  int64_t capacity = state.faults->Capacity(path_, used, more);
+  return used + more > capacity;
+}
+
+SyncFailure DiskFile::AskFailure() {
+  DiskState& state = State();
+  // What the journal met since the last flush comes up now.
+  Inode& node = state.Mut(inode_);
+  node.errors += std::exchange(node.late_errors, 0);
   if (state.faults == nullptr) return SyncFailure::kNone;
-  if (!state.Get(inode_).data.Dirty(state.Traits())) return SyncFailure::kNone;
+  if (!node.data.Dirty(state.Traits())) return SyncFailure::kNone;
+  if (NoSpaceToFlush()) {
+    ++state.stats.full_refusals;
+    return SyncFailure::kNoSpace;
+  }
   return state.faults->OnSync(path_, inode_);
 }
 
@@ -155,8 +215,9 @@ bool DiskFile::ErrorUnseen() const {
 }
 
 env::Status DiskFile::ReportError() {
-  errors_seen_ = State().Get(inode_).errors;
-  return env::Status(env::Code::kIo, path_);
+  const Inode& node = State().Get(inode_);
+  errors_seen_ = node.errors;
+  return env::Status(node.error_code, path_);
 }
 
 env::Status DiskFile::Sync() {
@@ -185,9 +246,9 @@ env::Status DiskFile::FinishFlush(FileData::Flush flush, SyncFailure failure) {
   }
   uint64_t begun = active.flush.seq;
   bool failed = failure != SyncFailure::kNone;
-  if (failed) {
-    FailFlush(active.flush, failure);
-  } else if (!ErrorUnseen()) {
+  if (failed) FailFlush(&active.flush, failure);
+  // A failure that is reported late leaves a flush that succeeds.
+  if ((!failed || failure == SyncFailure::kExt4Data) && !ErrorUnseen()) {
     state.Mut(inode_).data.EndFlush(std::move(active.flush), state.Traits(),
                                     state.FreedPool());
     state.BoundFreedPool();
@@ -201,39 +262,60 @@ env::Status DiskFile::FinishFlush(FileData::Flush flush, SyncFailure failure) {
   return status;
 }
 
-void DiskFile::FailFlush(const FileData::Flush& flush, SyncFailure failure) {
+void DiskFile::FailFlush(FileData::Flush* flush, SyncFailure failure) {
   DiskState& state = State();
   Inode& node = state.Mut(inode_);
   ++state.stats.sync_failures;
-  ++node.errors;
+  bool late = failure == SyncFailure::kExt4Data;
+  ++(late ? node.late_errors : node.errors);
+  node.error_code =
+      failure == SyncFailure::kNoSpace ? env::Code::kNoSpace : env::Code::kIo;
+  if (late) ++state.stats.late_failures;
   state.Emit(env::EventKind::kFault,
              static_cast<uint64_t>(DiskFaultFamily::kSyncFailure), inode_,
              static_cast<uint64_t>(failure));
+  if (failure == SyncFailure::kBtrfs) {
+    ++node.syncs;
+    node.data.Revert(*flush, state.Traits());
+  } else {
+    LoseSectors(flush, failure);
+  }
+}
+
+void DiskFile::LoseSectors(FileData::Flush* flush, SyncFailure failure) {
+  DiskState& state = State();
+  Inode& node = state.Mut(inode_);
   DataTraits traits = state.Traits();
+  int64_t unit_bytes = int64_t{traits.unit_slots} * kSlotBytes;
+  int64_t from =
+      failure == SyncFailure::kNoSpace ? node.data.durable_size() : 0;
   uint64_t key = PathKey(state.ScopeKey(), node.path);
   uint64_t n = node.syncs++;
   bool any = false;
   std::vector<uint32_t> pages = node.data.DirtyPages();
   for (int pass = 0; pass < 2 && !any; ++pass) {
     for (uint32_t page : pages) {
-      SlotMask dirty = node.data.FlushableSlots(page, flush, traits);
+      SlotMask dirty = node.data.FlushableSlots(page, *flush, traits);
       SlotMask lost = 0;
       for (int first = 0; first < kSlotsPerPage; first += traits.unit_slots) {
         SlotMask unit = SlotRange(first, first + traits.unit_slots);
         if ((dirty & unit) == 0) continue;
         uint64_t sector = (uint64_t{page} * kSlotsPerPage + first) /
                           static_cast<uint64_t>(traits.unit_slots);
+        int64_t at = static_cast<int64_t>(sector) * unit_bytes;
+        if (at < from) continue;
         // The second pass is for draws that lost nothing at all.
         if (pass == 1 ||
             state.Draws().Below(Stream::kDiskFault, key, "sync-fail",
                                 n << 40 | sector, 2) == 0) {
           lost |= unit;
+          FileData::StrikeOutOf(flush, at, at + unit_bytes);
           if (pass == 1) break;
         }
       }
       if (lost == 0) continue;
       any = true;
-      node.data.FailSlots(page, flush.seq, lost, traits);
+      node.data.FailSlots(page, flush->seq, lost, traits);
       if (pass == 1) break;
     }
   }
@@ -276,9 +358,15 @@ env::Status DiskFile::Allocate(int64_t offset, int64_t length) {
     return env::Status(env::Code::kInvalid, "range out of bounds");
   }
   RETURN_IF_ERROR(RequireWritable(offset + length));
-  if (offset + length <= State().Get(inode_).data.size()) {
-    State().Step(DeviceStep::kPlain, inode_, path_);
+  DiskState& state = State();
+  int64_t size = state.Get(inode_).data.size();
+  if (offset + length <= size) {
+    state.Step(DeviceStep::kPlain, inode_, path_);
     return env::Status();
+  }
+  int64_t more = BlocksUp(offset + length) - BlocksUp(size);
+  if (more > 0 && state.FreeBytes(path_, more) < more) {
+    return state.RefuseSpace(inode_, size, path_);
   }
   return Resize(offset + length);
 }

@@ -35,11 +35,20 @@ class DiskFile : public env::File {
   void WriteVisible(int64_t offset, std::span<const char> data);
   env::Status Resize(int64_t size_bytes);
   env::Status RequireWritable(int64_t end) const;
+  // SFM-20, SFM-21: how many of the bytes this call transfers.
+  // Suspends: yes. Errors: kInterrupted, kNoSpace.
+  env::Result<int64_t> LimitTransfer(Transfer transfer, int64_t offset,
+                                     int64_t length);
+  env::Result<int64_t> LimitToSpace(int64_t offset, int64_t length);
   // Asks the faults whether the flush that is about to start fails.
-  SyncFailure AskFailure() const;
+  SyncFailure AskFailure();
+  bool NoSpaceToFlush() const;
   // The middle and the end of a flush. Suspends: yes.
   env::Status FinishFlush(FileData::Flush flush, SyncFailure failure);
-  void FailFlush(const FileData::Flush& flush, SyncFailure failure);
+  void FailFlush(FileData::Flush* flush, SyncFailure failure);
+  // The sectors that the failed flush loses, a subset of what it covers, at
+  // least one; strikes their stamps out of it.
+  void LoseSectors(FileData::Flush* flush, SyncFailure failure);
   bool ErrorUnseen() const;
   env::Status ReportError();
 

@@ -250,6 +250,34 @@ DataTraits DiskState::Traits() const {
   return traits;
 }
 
+int64_t DiskState::UsedBytes() const {
+  int64_t used = 0;
+  for (InodeNo inode = kRootInode; inode < inodes.size(); ++inode) {
+    if (!inodes[inode]) continue;
+    const Inode& node = Get(inode);
+    if (node.links == 0 && open_counts[inode] == 0) continue;
+    used += BlocksUp(node.data.size());
+  }
+  return used;
+}
+
+int64_t DiskState::FreeBytes(std::string_view path, int64_t more) {
+  if (faults == nullptr) return INT64_MAX;
+  int64_t used = UsedBytes();
+  int64_t capacity = faults->Capacity(path, used, more);
+  return std::max<int64_t>(capacity - used, 0);
+}
+
+env::Status DiskState::RefuseSpace(InodeNo inode, int64_t offset,
+                                   std::string_view path) {
+  ++stats.full_refusals;
+  Emit(env::EventKind::kFault,
+       static_cast<uint64_t>(DiskFaultFamily::kDiskFull), inode,
+       static_cast<uint64_t>(offset));
+  Step(DeviceStep::kPlain, inode, path);
+  return env::Status(env::Code::kNoSpace, std::string(path));
+}
+
 uint64_t DiskState::HashTree(InodeNo directory) const {
   uint64_t h = 0;
   for (const auto& [name, child] : Get(directory).entries) {

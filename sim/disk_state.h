@@ -34,6 +34,9 @@ struct Inode {
   uint64_t syncs = 0;
   // SFM-22: failed flushes. A handle is told once of those since it was opened.
   uint64_t errors = 0;
+  // Those among them that the next fsync is to find (ext4 data=journal).
+  uint64_t late_errors = 0;
+  env::Code error_code = env::Code::kIo;
 };
 using InodeRef = Ref<Inode>;
 
@@ -80,6 +83,12 @@ struct DiskState {
   void Commit(std::vector<LogOp> ops);
   // The part of the log that a flush of the inode, begun at seq, commits.
   void CommitLogFor(InodeNo inode, uint64_t seq);
+
+  // Space (SFM-21). What of `more` bytes, or more, is still free.
+  int64_t UsedBytes() const;
+  int64_t FreeBytes(std::string_view path, int64_t more);
+  // The call on the inode (0: none yet) finds no space. Suspends: yes.
+  env::Status RefuseSpace(InodeNo inode, int64_t offset, std::string_view path);
 
   uint64_t HashTree(InodeNo directory) const;
 

@@ -18,11 +18,42 @@ enum class SyncFailure : uint8_t {
   kNone,
   kExt4Ordered,  // pages clean, cache new until evicted, media old, error once
   kXfs,          // as ext4-ordered
+  kExt4Data,     // as ext4-ordered, but this fsync succeeds, the next one fails
+  kBtrfs,        // the cache goes back to what is durable
+  kNoSpace,      // delayed allocation finds no space: ENOSPC, as ext4-ordered
+                 // for what lies beyond the durable size (SFM-21)
+};
+
+// SFM-20: what a read or write does instead of all that it was asked for.
+enum class Transfer : uint8_t { kRead, kWrite };
+enum class TransferOutcome : uint8_t {
+  kWhole,
+  kShort,        // transfers `bytes`, at least one, fewer than asked for
+  kInterrupted,  // transfers nothing and fails with EINTR
+};
+struct TransferFault {
+  TransferOutcome outcome = TransferOutcome::kWhole;
+  int64_t bytes = 0;
 };
 
 class DiskFaultHooks {
  public:
   virtual ~DiskFaultHooks() = default;
+
+  // Asked once per read of at least one byte below the end of the file and
+  // once per write. Requires: length > 0.
+  virtual TransferFault OnTransfer(Transfer /*transfer*/,
+                                   std::string_view /*path*/,
+                                   int64_t /*offset*/, int64_t /*length*/) {
+    return {};
+  }
+  // SFM-21: how many bytes the disk holds in all. Asked when a call needs
+  // `more` bytes beside the `used` ones; the call fails, or transfers a part,
+  // if they do not fit.
+  virtual int64_t Capacity(std::string_view /*path*/, int64_t /*used*/,
+                           int64_t /*more*/) {
+    return INT64_MAX;
+  }
 
   // Asked once per fsync of a dirty inode, before it starts.
   virtual SyncFailure OnSync(std::string_view path, uint64_t inode) = 0;

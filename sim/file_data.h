@@ -75,6 +75,7 @@ struct DataTraits {
 class FileData {
  public:
   int64_t size() const { return size_; }
+  int64_t durable_size() const { return durable_size_; }
 
   // Bytes [offset, offset + out.size()), which lie below size(). Draws the
   // undetermined sectors among them; returns how many.
@@ -135,6 +136,9 @@ class FileData {
   // SFM-22: the flush up to seq failed in these slots of the page.
   void FailSlots(uint32_t page, uint64_t seq, SlotMask slots,
                  const DataTraits& traits);
+  // SFM-22, btrfs: what the flush covered shows the bytes before it again and
+  // is clean. Slots with a pending truncation are left alone.
+  void Revert(const Flush& flush, const DataTraits& traits);
   // SFM-5: the newest version of these slots becomes durable. Slots with a
   // pending truncation or a failed flush are left alone.
   SlotMask WriteBackSlots(uint32_t page, SlotMask slots,
@@ -184,6 +188,7 @@ class FileData {
   void CoverSizes(uint64_t seq);
   void PruneLists();
   static void DropFailed(PageSlot* slot);
+  void ReopenUncovered(PageSlot* slot, uint32_t page, const DataTraits& traits);
   static void SettleTruncations(PageSlot* slot, uint64_t size_seq);
   void TrimBeyond(int64_t known_end, const DataTraits& traits);
   static void TrimPage(PageSlot* slot, int keep, const DataTraits& traits);

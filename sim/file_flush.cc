@@ -151,6 +151,50 @@ void FileData::FailSlots(uint32_t page, uint64_t seq, SlotMask slots,
   Compact(&chain);
 }
 
+void FileData::Revert(const Flush& flush, const DataTraits& traits) {
+  for (uint32_t page : dirty_) {
+    SlotMask reverted = FlushableSlots(page, flush, traits);
+    PageSlot& slot = MutablePage(page);
+    VersionChain& chain = slot.chain.Mutable();
+    for (const Undo& undo : chain.undos) {
+      if (undo.kind != UndoKind::kWrite) {
+        reverted &= static_cast<SlotMask>(~undo.live);
+      }
+    }
+    // Oldest first: what a dropped version replaced is handed to the next one.
+    for (size_t k = 0; k < chain.undos.size(); ++k) {
+      const Undo& undo = chain.undos[k];
+      if (undo.seq <= traits.last_crash_seq || undo.seq > flush.seq) continue;
+      SlotMask dropped = undo.live & reverted;
+      for (int s = 0; s < kSlotsPerPage; ++s) {
+        if ((dropped & SlotBit(s)) != 0) DropVersion(&chain, slot.block, k, s);
+      }
+    }
+    ReopenUncovered(&slot, page, traits);
+  }
+  PruneLists();
+}
+
+// Below versions that are gone, candidates of an earlier power loss may be
+// left: the slot is undetermined again.
+void FileData::ReopenUncovered(PageSlot* slot, uint32_t page,
+                               const DataTraits& traits) {
+  VersionChain& chain = slot->chain.Mutable();
+  for (const Undo& undo : chain.undos) {
+    if (undo.seq <= traits.last_crash_seq) chain.open |= undo.live;
+  }
+  for (const Undo& undo : chain.undos) {
+    if (undo.seq > traits.last_crash_seq) {
+      chain.open &= static_cast<SlotMask>(~undo.live);
+    }
+  }
+  Compact(&chain);
+  if (chain.open != 0 && !chain.listed_open) {
+    chain.listed_open = true;
+    open_.push_back(page);
+  }
+}
+
 SlotMask FileData::WriteBackSlots(uint32_t page, SlotMask slots,
                                   const DataTraits& traits) {
   Flush all;
@@ -192,20 +236,7 @@ void FileData::Evict(const DataTraits& traits) {
       }
       evicted &= static_cast<SlotMask>(~dropped);
     }
-    // Below a failed write only candidates of an earlier power loss are left.
-    for (const Undo& undo : chain.undos) {
-      if (undo.seq > traits.last_crash_seq) continue;
-      chain.open |= undo.live;
-    }
-    for (const Undo& undo : chain.undos) {
-      if (undo.seq <= traits.last_crash_seq) continue;
-      chain.open &= static_cast<SlotMask>(~undo.live);
-    }
-    Compact(&chain);
-    if (chain.open != 0 && !chain.listed_open) {
-      chain.listed_open = true;
-      open_.push_back(page);
-    }
+    ReopenUncovered(&slot, page, traits);
   }
   PruneLists();
 }

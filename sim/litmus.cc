@@ -95,8 +95,14 @@ class Runner : public DeviceHost, public DiskFaultHooks {
 
   // DiskFaultHooks.
   SyncFailure OnSync(std::string_view, uint64_t) override {
-    return std::exchange(fail_, false) ? SyncFailure::kExt4Ordered
-                                       : SyncFailure::kNone;
+    return std::exchange(fail_, SyncFailure::kNone);
+  }
+  TransferFault OnTransfer(Transfer, std::string_view, int64_t,
+                           int64_t) override {
+    return std::exchange(transfer_, TransferFault());
+  }
+  int64_t Capacity(std::string_view, int64_t, int64_t) override {
+    return capacity_;
   }
   env::TimeNs Latency(DeviceStep, std::string_view) override { return 0; }
 
@@ -104,6 +110,8 @@ class Runner : public DeviceHost, public DiskFaultHooks {
   using Words = std::vector<std::string>;
 
   bool Crash(const Words& words);
+  bool Fault(const Words& words);
+  void Note(std::string_view call, const env::Status& status);
   void Data(const Words& words);
   void Names(const Words& words);
   void OpenAs(std::string_view what, uint32_t flags);
@@ -120,7 +128,9 @@ class Runner : public DeviceHost, public DiskFaultHooks {
   std::function<void()> during_;
   std::string log_;
   bool cut_ = false;
-  bool fail_ = false;
+  SyncFailure fail_ = SyncFailure::kNone;
+  TransferFault transfer_;
+  int64_t capacity_ = INT64_MAX;
 };
 
 std::string RunLengths(std::string content) {
@@ -163,7 +173,8 @@ std::string Runner::ReadThrough(const std::string& path) {
   int64_t size = (*file)->Size().value();
   std::string content(static_cast<size_t>(size), 'x');
   env::Result<int64_t> got = (*file)->Pread(0, std::span<char>(content));
-  SIM_CHECK(got.ok() && *got == size);
+  if (!got.ok()) return "EINTR";
+  content.resize(static_cast<size_t>(*got));
   return RunLengths(content);
 }
 
@@ -174,7 +185,8 @@ void Runner::OpenAs(std::string_view what, uint32_t flags) {
                                                     : what.substr(equals + 1));
   env::Result<std::unique_ptr<env::File>> file =
       disk_->Open(path, flags | env::kOpenWrite);
-  Must(file.status());
+  Note("create", file.status());
+  if (!file.ok()) return;
   handles_[handle] = std::move(file).value();
 }
 
@@ -197,12 +209,40 @@ bool Runner::Crash(const Words& words) {
     disk_->SpontaneousWriteback();
   } else if (verb == "evict") {
     disk_->EvictClean();
-  } else if (verb == "fail") {
-    fail_ = true;
+  } else {
+    return Fault(words);
+  }
+  return true;
+}
+
+bool Runner::Fault(const Words& words) {
+  const std::string& verb = words[0];
+  if (verb == "fail") {
+    std::string kind = words.size() > 1 ? words[1] : "ordered";
+    fail_ = kind == "late"    ? SyncFailure::kExt4Data
+            : kind == "btrfs" ? SyncFailure::kBtrfs
+                              : SyncFailure::kExt4Ordered;
+  } else if (verb == "full") {
+    capacity_ = disk_->UsedBytes() + std::stoll(words[1]);
+  } else if (verb == "roomy") {
+    capacity_ = INT64_MAX;
+  } else if (verb == "short") {
+    transfer_ = {TransferOutcome::kShort, std::stoll(words[1])};
+  } else if (verb == "eintr") {
+    transfer_ = {TransferOutcome::kInterrupted, 0};
   } else {
     return false;
   }
   return true;
+}
+
+// What a call returned, if not what it was asked for.
+void Runner::Note(std::string_view call, const env::Status& status) {
+  if (status.ok()) return;
+  const char* name = status.code() == env::Code::kNoSpace       ? "ENOSPC"
+                     : status.code() == env::Code::kInterrupted ? "EINTR"
+                                                                : "EIO";
+  log_ += fmt::format("{}:{} ", call, name);
 }
 
 void Runner::Data(const Words& words) {
@@ -230,14 +270,18 @@ void Runner::Data(const Words& words) {
     Must(handle->second->Truncate(std::stoll(words[2])));
   } else if (verb == "fsync") {
     env::Status status = handle->second->Fsync();
-    if (!status.ok()) SIM_CHECK(status.code() == env::Code::kIo);
-    log_ += status.ok() ? "" : "fsync:EIO ";
-    if (status.ok() && log_.find("EIO") != std::string::npos) log_ += "fsync ";
+    Note("fsync", status);
+    if (status.ok() && log_.find("fsync:E") != std::string::npos) {
+      log_ += "fsync ";
+    }
   } else if (verb == "write") {
     std::string data(static_cast<size_t>(std::stoll(words[3])), words[4][0]);
     env::Result<int64_t> wrote =
         handle->second->Pwrite(std::stoll(words[2]), data);
-    SIM_CHECK(wrote.ok() && *wrote == static_cast<int64_t>(data.size()));
+    Note("write", wrote.status());
+    if (wrote.ok() && *wrote != static_cast<int64_t>(data.size())) {
+      log_ += fmt::format("write:{} ", *wrote);
+    }
   } else {
     Names(words);
   }

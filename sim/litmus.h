@@ -12,7 +12,10 @@
 //   cut         up to the next crash the power may fail at any device point
 //   crash       power loss            pcrash  process crash
 //   writeback   spontaneous           evict   clean pages leave the cache
-//   fail        the next fsync fails
+//   fail [late|btrfs]   the next fsync fails, as on ext4 with data=ordered,
+//               ext4 with data=journal or btrfs
+//   short N     the next transfer moves N bytes     eintr  it is interrupted
+//   full N      only N more bytes fit on the disk   roomy  no limit any more
 //   during CMD  CMD runs while the next fsync is under way
 //   read F      appends the content to the state's log
 //

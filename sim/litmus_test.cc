@@ -495,6 +495,106 @@ const std::vector<Case>& FailureCases() {
   return kCases;
 }
 
+const std::vector<Case>& LateAndBtrfsCases() {
+  static const std::vector<Case> kCases = {
+      {"LateFailureSucceedsNowAndLosesData",
+       Plain(),
+       ONE_A "write f 0 512 B; fail late; fsync f; read f; crash",
+       {"read:B512 | f=A512"}},
+      {"LateFailureIsToldByTheNextFsyncOnce",
+       Plain(),
+       ONE_A "write f 0 512 B; fail late; fsync f; fsync f; fsync f; crash",
+       {"fsync:EIO fsync | f=A512"}},
+      {"LateFailureIsToldToAHandleOpenedAfterIt",
+       Plain(),
+       ONE_A "write f 0 512 B; fail late; fsync f; close f; open f; fsync f",
+       {"fsync:EIO | f=B512"}},
+      {"LateFailureOutlivesTheProcess",
+       Plain(),
+       ONE_A "write f 0 512 B; fail late; fsync f; pcrash; open f; fsync f; "
+             "crash",
+       {"fsync:EIO | f=A512"}},
+      {"LateFailureKeepsWhatItDidNotLose",
+       Plain(),
+       TWO_A "write f 0 1024 B; fail late; fsync f; crash",
+       {"f=A1024", "f=A512B512", "f=B512A512"}},
+      {"BtrfsShowsTheOldBytesAtOnce",
+       Plain(),
+       ONE_A "write f 0 512 B; fail btrfs; fsync f; read f; fsync f; crash",
+       {"fsync:EIO read:A512 fsync | f=A512"}},
+      {"BtrfsTakesBackAllVersions",
+       Plain(),
+       TWO_A "write f 0 1024 B; write f 0 512 C; fail btrfs; fsync f; crash",
+       {"fsync:EIO | f=A1024"}},
+      {"BtrfsLeavesALaterWrite",
+       Plain(),
+       ONE_A "write f 0 512 B; during write f 0 512 C; fail btrfs; fsync f; "
+             "read f; crash",
+       {"fsync:EIO read:C512 | f=A512", "fsync:EIO read:C512 | f=C512"}},
+      {"BtrfsUncoversAnUndeterminedSector",
+       Plain(),
+       ONE_A "write f 0 512 B; crash; open f; write f 0 512 C; fail btrfs; "
+             "fsync f; crash",
+       {"fsync:EIO | f=A512", "fsync:EIO | f=B512"}},
+  };
+  return kCases;
+}
+
+DiskOptions Delayed() {
+  DiskOptions options = Plain();
+  options.delayed_allocation = true;
+  return options;
+}
+
+const std::vector<Case>& TransferCases() {
+  static const std::vector<Case> kCases = {
+      {"ShortWriteWritesItsPartOnly",
+       Plain(),
+       ONE_A "short 100; write f 0 512 B; fsync f; crash",
+       {"write:100 | f=B100A412"}},
+      {"ShortWriteIsPendingForWhatItReported",
+       Plain(),
+       TWO_A "short 512; write f 0 1024 B; crash",
+       {"write:512 | f=A1024", "write:512 | f=B512A512"}},
+      {"InterruptedWriteWritesNothing",
+       Plain(),
+       ONE_A "eintr; write f 0 512 B; fsync f; crash",
+       {"write:EINTR | f=A512"}},
+      {"ShortReadReadsTheFront",
+       Plain(),
+       TWO_A "short 700; read f; eintr; read f; read f",
+       {"read:A700 read:EINTR read:A1024 | f=A1024"}},
+      {"FullDiskTakesWholeBlocks",
+       Plain(),
+       "create f; full 4096; write f 0 8192 A; write f 4096 4096 B",
+       {"write:4096 write:ENOSPC | f=A4096"}},
+      {"FullDiskStillOverwrites",
+       Plain(),
+       ONE_A "full 0; write f 0 512 B; write f 512 512 B; write f 512 4096 C",
+       {"write:3584 | f=B512C3584"}},
+      {"FullDiskCreatesNothing",
+       Plain(),
+       ONE_A "full 0; create g; unlink f",
+       {"create:ENOSPC |"}},
+      {"FreedSpaceIsUsedAgain",
+       Plain(),
+       ONE_A "create g; full 0; write g 0 512 B; close f; unlink f; "
+             "write g 0 512 C",
+       {"write:ENOSPC | g=C512"}},
+      {"DelayedAllocationFailsTheFsync",
+       Delayed(),
+       ONE_A "full 0; write f 4096 512 B; fsync f; roomy; fsync f; read f; "
+             "crash",
+       {"fsync:ENOSPC fsync read:A512.3584B512 | f=A512.4096"}},
+      {"DelayedAllocationSparesWhatIsAllocated",
+       Delayed(),
+       ONE_A "full 0; write f 0 512 C; write f 4096 512 B; fsync f; roomy; "
+             "fsync f; crash",
+       {"fsync:ENOSPC fsync | f=C512.4096"}},
+  };
+  return kCases;
+}
+
 std::string CaseName(const testing::TestParamInfo<Case>& info) {
   return info.param.name;
 }
@@ -505,6 +605,10 @@ INSTANTIATE_TEST_SUITE_P(Size, Litmus, testing::ValuesIn(SizeCases()),
 INSTANTIATE_TEST_SUITE_P(Names, Litmus, testing::ValuesIn(NameCases()),
                          CaseName);
 INSTANTIATE_TEST_SUITE_P(Crashes, Litmus, testing::ValuesIn(CrashCases()),
+                         CaseName);
+INSTANTIATE_TEST_SUITE_P(LateAndBtrfs, Litmus,
+                         testing::ValuesIn(LateAndBtrfsCases()), CaseName);
+INSTANTIATE_TEST_SUITE_P(Transfers, Litmus, testing::ValuesIn(TransferCases()),
                          CaseName);
 INSTANTIATE_TEST_SUITE_P(Failures, Litmus, testing::ValuesIn(FailureCases()),
                          CaseName);

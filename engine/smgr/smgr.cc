@@ -274,13 +274,13 @@ Status SmgrWrite(Backend& be, const RelFileNode& rnode, ForkNumber fork,
         put.status(), fmt::format("could not write block {} in file \"{}\"",
                                   block, segment->path));
   }
+  RegisterSyncRequest(be, segment->path);
   if (*put != BLCKSZ) {
     return WithDiskHint(SqlError(
         ERRCODE_DISK_FULL,
         "could not write block {} in file \"{}\": wrote only {} of {} bytes",
         block, segment->path, *put, BLCKSZ));
   }
-  RegisterSyncRequest(be, segment->path);
   return {};
 }
 
@@ -301,13 +301,13 @@ Status SmgrExtend(Backend& be, const RelFileNode& rnode, ForkNumber fork,
         put.status(),
         fmt::format("could not extend file \"{}\"", segment->path)));
   }
+  RegisterSyncRequest(be, segment->path);
   if (*put != BLCKSZ) {
     return WithDiskHint(SqlError(
         ERRCODE_DISK_FULL,
         "could not extend file \"{}\": wrote only {} of {} bytes at block {}",
         segment->path, *put, BLCKSZ, block));
   }
-  RegisterSyncRequest(be, segment->path);
   return {};
 }
 

@@ -22,10 +22,7 @@ Result<int> ReadXidPage(Backend& be, TransactionId xid) {
   Result<int> slot =
       SharedTxn(be).clog.ReadPage(be, XidToPage(xid), be.in_recovery);
   if (slot.ok()) return slot;
-  // The file's trouble becomes the DETAIL, as in slru.c.
-  return SqlError(slot.status().sqlstate(),
-                  "could not access status of transaction {}", xid)
-      .WithDetail(std::string(slot.status().message()) + ".");
+  return SlruReportIOError(slot.status(), xid);
 }
 
 // Makes a page of zeros and logs that.

@@ -13,6 +13,15 @@
 
 namespace engine {
 
+Status SlruReportIOError(const Status& cause, TransactionId xid) {
+  if (!cause.detail().empty()) return cause;  // a victim's write, told already
+  std::string detail = std::string(cause.message()) + ".";
+  if (detail.starts_with("could")) detail[0] = 'C';
+  return SqlError(cause.sqlstate(), "could not access status of transaction {}",
+                  xid)
+      .WithDetail(std::move(detail));
+}
+
 Slru::Slru(std::string dir, int buffers, int groups, bool sealed)
     : dir_(std::move(dir)),
       sealed_(sealed),
@@ -146,7 +155,8 @@ Status Slru::WritePage(Backend& be, int slot) {
   if (!written.ok()) s.dirty = true;
   s.state = State::kValid;
   ConditionVariableBroadcast(be, s.io_done);
-  return written;
+  if (!written.ok()) return SlruReportIOError(written, kInvalidTransactionId);
+  return {};
 }
 
 Status Slru::WriteAll(Backend& be) {
@@ -160,7 +170,7 @@ Status Slru::WriteAll(Backend& be) {
   if (!synced.ok()) {
     // As for data files: what a failed fsync left behind is unknown.
     Panic(be, fmt::format("could not fsync file \"{}\": {}", dir_,
-                          synced.ToString()));
+                          ErrnoText(synced.code())));
   }
   return {};
 }
@@ -202,7 +212,7 @@ Status Slru::PhysicalRead(Backend& be, int64_t pageno, bool missing_is_zero,
                     "incorrect checksum in file \"{}\" at offset {}", path,
                     PageOffset(pageno));
   }
-  return SqlError(ERRCODE_DATA_CORRUPTED,
+  return SqlError(ERRCODE_INTERNAL_ERROR,
                   "could not read from file \"{}\" at offset {}: read too few "
                   "bytes",
                   path, PageOffset(pageno));

@@ -32,6 +32,11 @@ namespace engine {
 
 inline constexpr int64_t SLRU_PAGES_PER_SEGMENT = 32;
 
+// The error of a failed read or write of a page: which transaction's status
+// was wanted (0: none in particular), and as DETAIL what the file did.
+// Source: src/backend/access/transam/slru.c SlruReportIOError().
+Status SlruReportIOError(const Status& cause, TransactionId xid);
+
 class Slru {
  public:
   // dir is relative to the data directory. groups is how many flush
@@ -43,7 +48,7 @@ class Slru {
 
   // Brings the page into a slot. missing_is_zero: a page beyond the files'
   // end reads as zeros (recovery).
-  // Suspends: yes, unless cached. Errors: 58030, 58P01, XX001.
+  // Suspends: yes, unless cached. Errors: 58030, 58P01, XX000.
   Result<int> ReadPage(Backend& be, int64_t pageno, bool missing_is_zero);
   // Gives the page a slot without reading it: zeros, dirty.
   // Suspends: yes, if a slot must be freed. Errors: as WritePage.

@@ -81,7 +81,7 @@ TEST(Slru, MissingPageIsZeroInRecoveryAndAnErrorOtherwise) {
     node.files().Content("pg_xact/0000")->Resize(BLCKSZ / 2);
     auto half = slru.ReadPage(be, 0, true);
     ASSERT_FALSE(half.ok());
-    EXPECT_EQ(half.status().sqlstate(), ERRCODE_DATA_CORRUPTED);
+    EXPECT_EQ(half.status().sqlstate(), ERRCODE_INTERNAL_ERROR);
   });
   node.RunToEnd();
 }

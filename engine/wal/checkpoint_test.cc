@@ -282,5 +282,82 @@ TEST(Checkpoint, AFailedFsyncOfTheLogIsAPanicAndLosesNothingAcked) {
   }
 }
 
+// The disk is full for the log, from the moment it is armed.
+class FullDisk : public sim::DiskFaultHooks {
+ public:
+  int64_t Capacity(std::string_view path, int64_t used, int64_t) override {
+    bool full = armed && path.starts_with("pg_wal/");
+    return full ? used : INT64_MAX;
+  }
+  sim::SyncFailure OnSync(std::string_view, uint64_t) override {
+    return sim::SyncFailure::kNone;
+  }
+  env::TimeNs Latency(sim::DeviceStep, std::string_view) override { return 0; }
+  bool armed = false;
+};
+
+TEST(Checkpoint, NoSpaceForTheLogIsAPanicAndLosesNothingAcked) {
+  FullDisk faults;
+  WalTestOptions options = Options();
+  options.faults = &faults;
+  WalTestNode node(options);
+  uint64_t acked = 0;
+  node.Run({[&](Backend& be) {
+    ToyExtend(be, 1);
+    XLogFlush(be, ToySet(be, 0, 0, 1));
+    faults.armed = true;
+    for (uint64_t value = 2; value < 1000; ++value) {
+      XLogFlush(be, ToySet(be, 0, 0, value, 30000));
+      acked = value;
+    }
+  }});
+  EXPECT_GE(acked, 2u);
+  EXPECT_LT(acked, 999u);
+  EXPECT_NE(node.panic().find("No space left on device"), std::string::npos)
+      << node.panic();
+  EXPECT_NE(node.panic().find("pg_wal/xlogtemp."), std::string::npos);
+  node.PowerLoss();
+  faults.armed = false;  // somebody made room
+  node.RunToEnd({[&](Backend& be) {
+    EXPECT_GE(ToyGet(be, 0, 0), acked);
+    XLogFlush(be, ToySet(be, 0, 0, 5000, 30000));
+    EXPECT_EQ(ToyGet(be, 0, 0), 5000u);
+  }});
+}
+
+// Cuts every second transfer of the log short and interrupts every third.
+class ShortTransfers : public sim::DiskFaultHooks {
+ public:
+  sim::TransferFault OnTransfer(sim::Transfer, std::string_view path, int64_t,
+                                int64_t length) override {
+    if (!path.starts_with("pg_wal/")) return {};
+    ++calls;
+    if (calls % 3 == 0) return {sim::TransferOutcome::kInterrupted, 0};
+    if (calls % 2 == 0 || length < 2) return {};
+    return {sim::TransferOutcome::kShort, length / 2};
+  }
+  sim::SyncFailure OnSync(std::string_view, uint64_t) override {
+    return sim::SyncFailure::kNone;
+  }
+  env::TimeNs Latency(sim::DeviceStep, std::string_view) override { return 0; }
+  int calls = 0;
+};
+
+TEST(Checkpoint, InterruptedTransfersOfTheLogAreRepeated) {
+  ShortTransfers faults;
+  WalTestOptions options = Options();
+  options.faults = &faults;
+  WalTestNode node(options);
+  node.RunToEnd({[&](Backend& be) {
+    ToyExtend(be, 1);
+    for (uint64_t value = 1; value <= 20; ++value) {
+      XLogFlush(be, ToySet(be, 0, 0, value, 5000));
+    }
+  }});
+  node.PowerLoss();
+  node.RunToEnd({[&](Backend& be) { EXPECT_EQ(ToyGet(be, 0, 0), 20u); }});
+  EXPECT_GT(faults.calls, 40);
+}
+
 }  // namespace
 }  // namespace engine

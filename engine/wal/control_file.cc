@@ -10,6 +10,7 @@
 
 #include "engine/common/checksum.h"
 #include "engine/common/errcodes.h"
+#include "engine/common/file_error.h"
 #include "engine/common/sites.h"
 #include "engine/wal/xlog_internal.h"
 #include "sim/env/files.h"
@@ -206,12 +207,12 @@ Result<ControlFileData> ReadControlFile(Backend& be) {
       be.env->files->Open(kControlFilePath, env::kOpenRead);
   if (!file.ok()) {
     return SqlError(ERRCODE_UNDEFINED_FILE, "could not open file \"{}\": {}",
-                    kControlFilePath, file.status().message());
+                    kControlFilePath, ErrnoText(file.status().code()));
   }
   Result<std::string> bytes = ReadUpTo(**file, sizeof(ControlFileData));
   if (!bytes.ok()) {
     return SqlError(ERRCODE_IO_ERROR, "could not read file \"{}\": {}",
-                    kControlFilePath, bytes.status().message());
+                    kControlFilePath, ErrnoText(bytes.status().code()));
   }
   return DecodeControlFile(*bytes, be.config().wal_segment_size);
 }
@@ -226,7 +227,7 @@ void WriteControlFile(Backend& be, ControlFileData data) {
   Status status = WriteAndSync(be, env::kOpenWrite, data);
   if (!status.ok()) {
     Panic(be, fmt::format("could not write to file \"{}\": {}",
-                          kControlFilePath, status.message()));
+                          kControlFilePath, ErrnoText(status.code())));
   }
 }
 

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "engine/common/errcodes.h"
+#include "engine/common/file_error.h"
 #include "engine/common/sites.h"
 #include "engine/wal/xlog_internal.h"
 
@@ -21,11 +21,8 @@ enum SegmentEvent : uint64_t { kCreated = 0, kRecycled = 1, kRemoved = 2 };
 
 Status FileError(const Status& status, std::string_view verb,
                  std::string_view path) {
-  uint32_t sqlstate = ERRCODE_IO_ERROR;
-  if (status.code() == env::Code::kNoSpace) sqlstate = ERRCODE_DISK_FULL;
-  if (status.code() == env::Code::kNotFound) sqlstate = ERRCODE_UNDEFINED_FILE;
-  return SqlError(sqlstate, "could not {} file \"{}\": {}", verb, path,
-                  status.message());
+  return FileAccessError(status,
+                         fmt::format("could not {} file \"{}\"", verb, path));
 }
 
 Status FsyncPath(Backend& be, const std::string& path) {
@@ -163,9 +160,9 @@ Status DurableRename(Backend& be, const std::string& from,
   RETURN_IF_ERROR(FsyncPath(be, from));
   Status status = be.env->files->Rename(from, to);
   if (!status.ok()) {
-    return SqlError(ERRCODE_IO_ERROR,
-                    "could not rename file \"{}\" to \"{}\": {}", from, to,
-                    status.message());
+    return FileAccessError(
+        status,
+        fmt::format("could not rename file \"{}\" to \"{}\"", from, to));
   }
   RETURN_IF_ERROR(FsyncPath(be, to));
   std::string directory = DirectoryOf(to);

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "engine/common/errcodes.h"
+#include "engine/common/file_error.h"
 #include "engine/common/sites.h"
 #include "engine/wal/xlog_internal.h"
 #include "engine/wal/xlog_redo.h"
@@ -102,7 +103,7 @@ Status WalPageSource::Read(XLogRecPtr page, std::span<char, XLOG_BLCKSZ> out) {
     if (!file.ok()) {
       return Status(file.status().code(),
                     fmt::format("could not open file \"{}\": {}", name,
-                                file.status().message()));
+                                ErrnoText(file.status().code())));
     }
     file_ = std::move(file).value();
     segno_ = segno;
@@ -117,7 +118,7 @@ Status WalPageSource::Read(XLogRecPtr page, std::span<char, XLOG_BLCKSZ> out) {
       return Status(n.status().code(),
                     fmt::format("could not read from log segment {}, offset "
                                 "{}: {}",
-                                name, offset, n.status().message()));
+                                name, offset, ErrnoText(n.status().code())));
     }
     if (*n == 0) {
       return Status(env::Code::kNotFound,

@@ -20,8 +20,8 @@ namespace {
 void PanicOnFsync(Backend& be, const Status& status, std::string_view path) {
   // A file that is gone by now needs no fsync.
   if (status.ok() || status.code() == env::Code::kNotFound) return;
-  Panic(be,
-        fmt::format("could not fsync file \"{}\": {}", path, status.message()));
+  Panic(be, fmt::format("could not fsync file \"{}\": {}", path,
+                        ErrnoText(status.code())));
 }
 
 void SyncTree(Backend& be, const std::string& directory) {

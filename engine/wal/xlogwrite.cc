@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "engine/common/file_error.h"
 #include "engine/common/sites.h"
 #include "engine/wal/flushmark.h"
 #include "engine/wal/xlog.h"
@@ -45,7 +46,7 @@ void IssueXLogFsync(Backend& be) {
                 "could not fsync file \"{}\": {}",
                 XLogFileName(XLogCtl(be).InsertTimeLineID, local.openLogSegNo,
                              be.config().wal_segment_size),
-                status.message()));
+                ErrnoText(status.code())));
 }
 
 // Opens the segment that the byte before lsn lies in, creating it if needed.
@@ -73,12 +74,13 @@ void WriteFully(Backend& be, int64_t offset, std::span<const char> bytes) {
     Result<int64_t> written = local.openLogFile->Pwrite(offset, bytes);
     if (!written.ok()) {
       if (written.status().code() == env::Code::kInterrupted) continue;
-      Panic(be, fmt::format("could not write to log file {} at offset {}, "
-                            "length {}: {}",
-                            XLogFileName(XLogCtl(be).InsertTimeLineID,
-                                         local.openLogSegNo,
-                                         be.config().wal_segment_size),
-                            offset, bytes.size(), written.status().message()));
+      Panic(be,
+            fmt::format(
+                "could not write to log file {} at offset {}, "
+                "length {}: {}",
+                XLogFileName(XLogCtl(be).InsertTimeLineID, local.openLogSegNo,
+                             be.config().wal_segment_size),
+                offset, bytes.size(), ErrnoText(written.status().code())));
     }
     offset += *written;
     bytes = bytes.subspan(static_cast<size_t>(*written));
