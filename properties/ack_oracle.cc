@@ -40,11 +40,27 @@ void AckOracle::OnEvent(const env::Event& e) {
     case EventKind::kWalFlush:
       flushed_ = std::max(flushed_, e.a[0]);
       break;
+    case EventKind::kRecoveryStart:
+      visible_end_ = 0;
+      seen_end_.clear();
+      break;
     case EventKind::kRecoveryEnd:
       flushed_ = e.a[0];
+      CheckCutGrows(e);
       break;
-    case EventKind::kVisible:
+    case EventKind::kVisible: {
       CheckFlushed(e, "became visible to others");
+      const Txn* txn = model_->FindByXid(static_cast<uint32_t>(e.a[0]));
+      if (txn != nullptr) {
+        visible_end_ = std::max(visible_end_, txn->commit_end);
+      }
+      break;
+    }
+    case EventKind::kSnapshot:
+      seen_end_[e.task] = visible_end_;
+      break;
+    case EventKind::kCommitRecord:
+      CheckCommitOrder(e);
       break;
     case EventKind::kAcked:
       if (e.a[0] != 0) CheckFlushed(e, "was acknowledged");
@@ -54,6 +70,7 @@ void AckOracle::OnEvent(const env::Event& e) {
       break;
     case EventKind::kReady:
       CheckDecided(e.seq);
+      settled_ = model_->last_cut();
       break;
     default:
       break;
@@ -91,6 +108,25 @@ void AckOracle::CheckRead(const env::Event& e) {
                   DescribeTid(static_cast<uint32_t>(e.a[0]), e.a[1]), e.task,
                   txn->fate == TxnFate::kAborted ? "aborted" : "still running"),
       e.seq);
+}
+
+void AckOracle::CheckCommitOrder(const env::Event& e) {
+  auto seen = seen_end_.find(e.task);
+  if (seen == seen_end_.end() || e.a[1] > seen->second) return;
+  Report("WAL", model_->Describe(static_cast<uint32_t>(e.a[0])),
+         fmt::format("its commit record ends at {}, before one at {} of a "
+                     "transaction that its snapshot shows",
+                     LsnToText(e.a[1]), LsnToText(seen->second)),
+         e.seq);
+}
+
+void AckOracle::CheckCutGrows(const env::Event& e) {
+  if (e.a[0] >= settled_) return;
+  Report("DUR", "recovery",
+         fmt::format("ended at {}, before {}, where a recovery had ended that "
+                     "clients saw",
+                     LsnToText(e.a[0]), LsnToText(settled_)),
+         e.seq);
 }
 
 void AckOracle::CheckDecided(uint64_t seq) {

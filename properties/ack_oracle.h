@@ -7,6 +7,11 @@
 //    that another transaction observed, lies above the cut (DUR).
 // 3. Nobody reads a version whose inserter is not visible (VIS).
 // 4. A statement changes as many rows as it says (STMT).
+// 5. A transaction's commit record lies behind those of all that its snapshots
+//    showed (WAL): what recovery keeps is a prefix that nobody's observations
+//    reach beyond, asynchronous commits included.
+// 6. What a recovery that clients saw had decided stays decided: no later cut
+//    lies before it (DUR).
 // Does not check: contents (ContentOracle), whether the engine's cut is the
 // true one (WalOracle), which of several legal snapshots a statement had, the
 // absence of a row as an observation.
@@ -14,6 +19,7 @@
 #define MUSTH_PROPERTIES_ACK_ORACLE_H_
 
 #include <cstdint>
+#include <map>
 #include <vector>
 
 #include "engine/sql/session.h"
@@ -41,6 +47,8 @@ class AckOracle {
  private:
   void CheckFlushed(const env::Event& event, const char* what);
   void CheckRead(const env::Event& event);
+  void CheckCommitOrder(const env::Event& event);
+  void CheckCutGrows(const env::Event& event);
   void Report(const char* promise, std::string subject, std::string message,
               uint64_t seq);
 
@@ -49,6 +57,9 @@ class AckOracle {
   uint32_t epoch_;
   uint64_t flushed_ = 0;
   uint64_t last_seq_ = 0;
+  uint64_t settled_ = 0;      // the cut of the last recovery that clients saw
+  uint64_t visible_end_ = 0;  // of the commit records of visible transactions
+  std::map<env::TaskId, uint64_t> seen_end_;  // visible_end_ at a snapshot
 };
 
 }  // namespace properties

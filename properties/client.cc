@@ -70,7 +70,7 @@ void Client::RunTransaction(engine::Session& session,
       }
       PlanStatement rollback;
       rollback.id = steps[i].id;
-      rollback.sql = "ROLLBACK";
+      rollback.statement = engine::Statement{engine::RollbackStmt{}};
       Send(session, rollback, false);
       return;
     }
@@ -80,7 +80,7 @@ void Client::RunTransaction(engine::Session& session,
   if (session.transaction_status() != engine::TransactionStatus::kIdle) {
     PlanStatement rollback;
     rollback.id = {session_->number, transaction.number, StatementId::kFinish};
-    rollback.sql = "ROLLBACK";
+    rollback.statement = engine::Statement{engine::RollbackStmt{}};
     Send(session, rollback, false);
   }
 }

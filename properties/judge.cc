@@ -12,6 +12,7 @@ Judge::Judge(const JudgeOptions& options)
       ack_(&model_, &sink_),
       wal_before_data_(&sink_),
       wal_(&model_, &sink_, options.disk, options.host),
+      statement_(&model_, &sink_),
       content_(&model_, &sink_),
       structure_(&sink_),
       tpcb_(&sink_, options.only_tpcb),
@@ -44,6 +45,7 @@ void Judge::OnEvent(const env::Event& event) {
   last_seq_ = event.seq;
   model_.OnEvent(event);
   ack_.OnEvent(event);
+  statement_.OnEvent(event);
   wal_before_data_.OnEvent(event);
   wal_.OnEvent(event);
   liveness_.OnEvent(event);
@@ -82,12 +84,14 @@ void Judge::CheckRest(const ClusterView& files, const sim::Disk* disk,
 void Judge::Recovered(const ClusterView& files, const sim::Disk* disk) {
   model_.ApplyPendingCut();
   ack_.CheckDecided(last_seq_);
+  statement_.ApplyDecided();
   CheckRest(files, disk, false);
 }
 
 void Judge::ShutDown(const ClusterView& files, const sim::Disk* disk) {
   model_.ApplyCut(UINT64_MAX);
   ack_.CheckDecided(last_seq_);
+  statement_.ApplyDecided();
   CheckRest(files, disk, true);
 }
 
@@ -127,6 +131,7 @@ bool Judge::JudgeRefusal(const std::string& subject, const env::Status& status,
 
 void Judge::OnStatementSent(env::TaskId task, const PlanStatement& statement) {
   model_.BeginStatement(task, statement.id);
+  statement_.OnStatementSent(task, statement);
 }
 
 void Judge::OnStatementResult(
@@ -134,6 +139,7 @@ void Judge::OnStatementResult(
     const std::vector<engine::StatementResult>& results) {
   model_.EndStatement(task);
   ack_.OnStatement(statement, results);
+  statement_.OnStatementResult(task, results);
   bool excused = options_.excused && options_.excused();
   for (const engine::StatementResult& result : results) {
     if (!RefusesForDamage(result.status)) continue;
@@ -145,6 +151,7 @@ void Judge::OnStatementResult(
 void Judge::CompareScan(std::string_view relname,
                         const engine::StatementResult& result) {
   content_.CompareScan(relname, result.rows, last_seq_);
+  statement_.CompareScan(relname, result.rows, last_seq_);
 }
 
 std::vector<Verdict> Judge::TakeVerdicts() {

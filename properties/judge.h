@@ -2,7 +2,8 @@
 //
 //   events ──► Model ──► AckOracle, WalBeforeDataOracle, WalOracle, Liveness
 //   frozen disk ──► ClusterImage ──► StructureOracle, ContentOracle, Tpcb
-//   result rows ──► ContentOracle::CompareScan
+//   statements, results ──► StatementOracle, with a model of its own
+//   rows of scans ──► ContentOracle, StatementOracle
 //   refusals ──► Attribution: is there damage that justifies them?
 //
 // All oracles record their verdicts in the same run; none stops another. A run
@@ -24,6 +25,7 @@
 #include "properties/liveness_oracle.h"
 #include "properties/model.h"
 #include "properties/oracle.h"
+#include "properties/statement_oracle.h"
 #include "properties/structure_oracle.h"
 #include "properties/tpcb_oracle.h"
 #include "properties/wal_before_data_oracle.h"
@@ -88,6 +90,7 @@ class Judge : public Oracle {
 
   LivenessOracle& liveness() { return liveness_; }
   const Model& model() const { return model_; }
+  const StatementOracle& statements() const { return statement_; }
   // Verdicts so far; moves them out.
   std::vector<Verdict> TakeVerdicts();
 
@@ -106,6 +109,7 @@ class Judge : public Oracle {
   AckOracle ack_;
   WalBeforeDataOracle wal_before_data_;
   WalOracle wal_;
+  StatementOracle statement_;
   ContentOracle content_;
   StructureOracle structure_;
   TpcbOracle tpcb_;

@@ -117,6 +117,34 @@ TEST_F(JudgeTest, ObservedCommitAboveTheCutIsLost) {
   EXPECT_TRUE(Says("DUR ack", "task 2 had read its row"));
 }
 
+TEST_F(JudgeTest, ACommitRecordLiesBehindThoseItsTransactionSaw) {
+  uint32_t seen = node_.Begin(1);
+  node_.Insert(seen, 1, 1);
+  uint64_t end = node_.CommitRecord(seen, /*sync=*/false);
+  node_.Visible(seen);
+  uint32_t sees = node_.Begin(2);
+  node_.Emit(EventKind::kSnapshot, {sees, sees + 1, 0, 0, 1}, {}, 2);
+  node_.Emit(EventKind::kCommitRecord, {sees, end - 1, 0}, {}, 2);
+  EXPECT_TRUE(Says("WAL ack", "of a transaction that its snapshot shows"));
+  uint32_t saw_nothing = node_.Begin(3);
+  node_.Emit(EventKind::kCommitRecord, {saw_nothing, end - 1, 0}, {}, 3);
+  EXPECT_EQ(Verdicts(), "");
+}
+
+TEST_F(JudgeTest, WhatARecoveryDecidedStaysDecided) {
+  uint64_t before = node_.wal_end();
+  uint32_t in_doubt = node_.Begin();
+  node_.Insert(in_doubt, 1, 1);
+  node_.CommitRecord(in_doubt, /*sync=*/false);
+  node_.CrashAndRecover(node_.wal_end());
+  Recovered();
+  EXPECT_EQ(Verdicts(), "");
+  node_.Emit(EventKind::kCrash, {2, 2});
+  node_.Emit(EventKind::kRecoveryStart, {0, 0});
+  node_.Emit(EventKind::kRecoveryEnd, {before});
+  EXPECT_TRUE(Says("DUR ack", "where a recovery had ended that clients saw"));
+}
+
 TEST_F(JudgeTest, InDoubtCommitMayGoEitherWayButWhole) {
   uint32_t xid = node_.Begin();
   node_.Insert(xid, 1, 1);

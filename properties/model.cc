@@ -116,6 +116,13 @@ void Model::OnTupleRead(const env::Event& e) {
                             : fmt::format("task {}", e.task);
 }
 
+void Model::MarkObserved(uint32_t xid, const std::string& observer) {
+  auto it = txns_.find({epoch_, xid});
+  if (it == txns_.end() || it->second.observed) return;
+  it->second.observed = true;
+  it->second.observer = observer;
+}
+
 void Model::BeginStatement(env::TaskId task, const StatementId& id) {
   TaskState& state = tasks_[task];
   state.in_statement = true;

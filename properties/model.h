@@ -108,6 +108,8 @@ class Model {
   uint64_t pending_cut() const { return pending_cut_; }
   // Applies the pending cut, if there is one, without waiting for kReady.
   void ApplyPendingCut();
+  // A client was told rows that the transaction had a part in.
+  void MarkObserved(uint32_t xid, const std::string& observer);
   // Incremented by every ApplyCut.
   uint32_t epoch() const { return epoch_; }
   uint64_t last_cut() const { return last_cut_; }

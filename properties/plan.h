@@ -13,6 +13,7 @@
 #define MUSTH_PROPERTIES_PLAN_H_
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -56,9 +57,11 @@ struct StatementId {
 struct PlanStatement {
   StatementId id;
   std::optional<engine::Statement> statement;
-  std::string sql;           // text form; what is sent if `statement` is not
-  std::string source;        // "FILE:LINE" of script text, for messages
-  env::TimeNs sleep_ns = 0;  // > 0: a pause, nothing is sent
+  std::string sql;  // text form; what is sent if `statement` is not
+  // What `sql` parses to, for the judges; null if nobody parsed it.
+  std::shared_ptr<const std::vector<engine::Statement>> parsed;
+  std::string source;            // "FILE:LINE" of script text, for messages
+  env::TimeNs sleep_ns = 0;      // > 0: a pause, nothing is sent
   std::string ToString() const;  // "s1.t3.q2 UPDATE ..."
 };
 

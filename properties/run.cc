@@ -51,23 +51,29 @@ engine::Config ConfigFrom(const faults::Knobs& knobs) {
   return config;
 }
 
-// A script's text must parse, and use nothing that Musth does not have.
-env::Status CheckTexts(const Plan& plan) {
-  auto check = [](const PlanStatement& statement) -> env::Status {
+// A script's text must parse, and use nothing that Musth does not have. Keeps
+// what it parses to for the judges.
+env::Status ParseTexts(Plan* plan) {
+  auto parse = [](PlanStatement& statement) -> env::Status {
     if (statement.statement.has_value() || statement.sql.empty()) return {};
-    env::Status status = engine::ParseSql(statement.sql).status();
-    if (status.ok()) return status;
-    return env::Status(
-        env::Code::kInvalid,
-        fmt::format("{}: {}", statement.source, status.message()));
+    env::Result<std::vector<engine::Statement>> parsed =
+        engine::ParseSql(statement.sql);
+    if (!parsed.ok()) {
+      return env::Status(
+          env::Code::kInvalid,
+          fmt::format("{}: {}", statement.source, parsed.status().message()));
+    }
+    statement.parsed = std::make_shared<const std::vector<engine::Statement>>(
+        std::move(parsed).value());
+    return {};
   };
-  for (const PlanStatement& statement : plan.setup) {
-    RETURN_IF_ERROR(check(statement));
+  for (PlanStatement& statement : plan->setup) {
+    RETURN_IF_ERROR(parse(statement));
   }
-  for (const PlanSession& session : plan.sessions) {
-    for (const PlanTransaction& transaction : session.transactions) {
-      for (const PlanStatement& statement : transaction.statements) {
-        RETURN_IF_ERROR(check(statement));
+  for (PlanSession& session : plan->sessions) {
+    for (PlanTransaction& transaction : session.transactions) {
+      for (PlanStatement& statement : transaction.statements) {
+        RETURN_IF_ERROR(parse(statement));
       }
     }
   }
@@ -84,7 +90,7 @@ env::Result<Plan> MakePlan(const RunSpec& spec, const faults::Knobs& knobs,
     ASSIGN_OR_RETURN(Plan plan,
                      GeneratePgbenchPlan(choices, scope, pgbench, spec.scripts,
                                          spec.setup_name, spec.setup_sql));
-    RETURN_IF_ERROR(CheckTexts(plan));
+    RETURN_IF_ERROR(ParseTexts(&plan));
     return plan;
   }
   PlanKnobs plan_knobs = DrawPlanKnobs(choices, scope);

@@ -52,6 +52,10 @@ struct RunStats {
   bool crashed_in_recovery = false;
   uint64_t acked_commits = 0;
   uint64_t in_doubt = 0;
+  // Statements with rows that the reference model predicted, and those that it
+  // did not, by reason.
+  uint64_t statements_predicted = 0;
+  std::map<std::string, uint64_t> statements_unpredicted;
   uint64_t steps = 0;
   int64_t virtual_ns = 0;
   struct Family {

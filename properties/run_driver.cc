@@ -457,8 +457,10 @@ void RunDriver::OnEvent(const env::Event& event) {
     case env::EventKind::kTimer:
       CheckProgress();
       break;
-    case env::EventKind::kRecoveryEnd:
     case env::EventKind::kCommand:
+      if (event.a[2] == 0) progress_step_ = world_.steps();
+      break;
+    case env::EventKind::kRecoveryEnd:
     case env::EventKind::kAcked:
       progress_step_ = world_.steps();
       break;
@@ -539,6 +541,8 @@ void RunDriver::FillStats() {
   stats.steps = world_.steps();
   stats.virtual_ns = world_.now();
   stats.acked_commits = judge_->model().stats().acked_commits;
+  stats.statements_predicted = judge_->statements().stats().predicted;
+  stats.statements_unpredicted = judge_->statements().stats().unpredicted;
   stats.crash_points = crash_faults_->hits();
   CheckLegality();
   bool broken = !outcome_.broken.empty();

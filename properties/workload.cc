@@ -158,6 +158,45 @@ class Generator {
     return engine::Binary("=", engine::Column("id"), engine::IntConst(id));
   }
 
+  bool Telling(const char* site, Drawer* draw) const {
+    return knobs_.telling_percent != 0 &&
+           draw->Chance(site, knobs_.telling_percent, 100);
+  }
+
+  // Narrows a condition to rows whose val, which every update changes, has
+  // the right remainder.
+  Expr DrawNarrowed(Expr where, Drawer* draw) const {
+    if (!Telling("on_val", draw)) return where;
+    int64_t modulus = draw->Between("modulus", 2, 3);
+    int64_t remainder = draw->Between("remainder", 0, modulus - 1);
+    Expr on_val = engine::Binary(
+        "=",
+        engine::Binary("%", engine::Column("val"), engine::IntConst(modulus)),
+        engine::IntConst(remainder));
+    return engine::And({std::move(where), std::move(on_val)});
+  }
+
+  // The note with the statement's stamp behind it, cut in front.
+  Expr AppendedNote(StatementId id) const {
+    int64_t longest = std::clamp<int64_t>(knobs_.value_bytes, 20, 200);
+    Expr old = engine::Call("coalesce",
+                            {engine::Column("note"), engine::StringConst("")});
+    Expr longer = engine::Binary("||", std::move(old),
+                                 engine::StringConst(id.ToString() + ";"));
+    return engine::Call("right",
+                        {std::move(longer), engine::IntConst(longest)});
+  }
+
+  std::vector<engine::TargetItem> DrawReturning(Drawer* draw) const {
+    std::vector<engine::TargetItem> items;
+    if (!Telling("returning", draw)) return items;
+    for (const char* column : {"id", "val", "note"}) {
+      items.emplace_back();
+      items.back().expr = engine::Column(column);
+    }
+    return items;
+  }
+
   StatementBody DrawInsert(StatementId id, const std::string& table,
                            Drawer* draw) const {
     engine::InsertStmt insert;
@@ -170,6 +209,7 @@ class Generator {
       insert.rows.push_back(
           MakeRow(key, MakeStamp(id, static_cast<uint32_t>(n)), draw));
     }
+    insert.returning = DrawReturning(draw);
     return insert;
   }
 
@@ -187,9 +227,38 @@ class Generator {
     int64_t step = draw->Between("step", 1, 9);
     set("val",
         engine::Binary("+", engine::Column("val"), engine::IntConst(step)));
-    if (draw->Chance("set_note", 1, 2)) set("note", DrawNote(draw));
-    update.where = DrawWhere(rank, count, draw);
+    if (draw->Chance("set_note", 1, 2)) {
+      set("note",
+          Telling("append_note", draw) ? AppendedNote(id) : DrawNote(draw));
+    }
+    update.where = DrawNarrowed(DrawWhere(rank, count, draw), draw);
+    update.returning = DrawReturning(draw);
     return update;
+  }
+
+  // Groups of rows, or the first few of an order that has equals.
+  static StatementBody DrawTellingSelect(engine::SelectStmt select,
+                                         Drawer* draw) {
+    Expr key = engine::Binary("%", engine::Column("val"), engine::IntConst(3));
+    auto target = [&select](Expr expr) {
+      select.targets.emplace_back();
+      select.targets.back().expr = std::move(expr);
+    };
+    engine::SortItem sort;
+    sort.expr = key;
+    if (draw->Chance("group", 1, 2)) {
+      target(key);
+      target(engine::Call("count", {engine::Star()}));
+      target(engine::Call("sum", {engine::Column("stamp")}));
+      target(engine::Call("max", {engine::Column("note")}));
+      select.group_by.push_back(key);
+    } else {
+      target(engine::Star());
+      select.limit = engine::IntConst(draw->Between("limit", 1, 4));
+    }
+    sort.descending = draw->Chance("telling_descending", 1, 2);
+    select.order_by.push_back(std::move(sort));
+    return select;
   }
 
   StatementBody DrawSelect(const std::string& table, uint32_t rank,
@@ -197,6 +266,9 @@ class Generator {
     engine::SelectStmt select;
     select.from = engine::FromItem{};
     select.from->table = table;
+    if (Telling("telling_select", draw)) {
+      return DrawTellingSelect(std::move(select), draw);
+    }
     auto target = [&select](Expr expr) {
       engine::TargetItem item;
       item.expr = std::move(expr);
@@ -243,7 +315,8 @@ class Generator {
       case 3: {
         engine::DeleteStmt del;
         del.table = table;
-        del.where = DrawWhere(rank, count, draw);
+        del.where = DrawNarrowed(DrawWhere(rank, count, draw), draw);
+        del.returning = DrawReturning(draw);
         return Add(id, std::move(del), out);
       }
       case 4:
@@ -303,6 +376,7 @@ PlanKnobs DrawPlanKnobs(sim::Choices& choices, const sim::Scope& scope) {
   const uint32_t size_weights[] = {5, 3, 2};
   const uint32_t sizes[] = {20, 200, 1500};
   k.value_bytes = sizes[draw.Weighted("value_bytes", size_weights)];
+  if (draw.Chance("telling", 1, 3)) k.telling_percent = 40;
   auto sometimes_off = [&draw](std::string_view name, uint32_t* weight) {
     if (draw.Chance(name, 1, 4)) *weight = 0;
   };

@@ -41,6 +41,11 @@ struct PlanKnobs {
   uint32_t single_statement_percent = 20;
   uint32_t multi_row_percent = 30;
   uint32_t reverse_order_percent = 30;
+  // Of statements whose effects show more of their history: conditions on
+  // columns that others change (a re-check may fail), notes that every update
+  // appends its stamp to (a lost, doubled or mixed update stays visible in the
+  // row), RETURNING, groups and LIMIT.
+  uint32_t telling_percent = 0;
 };
 
 // Draws the knobs of one run, swarm style: small sizes mostly, now and then

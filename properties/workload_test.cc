@@ -50,6 +50,8 @@ TEST(Workload, SwarmReachesEveryFeature) {
   int repeatable = 0;
   int single = 0;
   int big = 0;
+  int returning = 0;
+  int groups = 0;
   for (uint64_t seed = 0; seed < 300; ++seed) {
     Plan plan = PlanOf(seed);
     if (plan.setup.size() > 6) ++big;
@@ -61,7 +63,12 @@ TEST(Workload, SwarmReachesEveryFeature) {
             t.isolation == engine::IsolationName::kRepeatableRead ? 1 : 0;
         single += t.block ? 0 : 1;
         for (const PlanStatement& s : t.statements) {
-          kinds.insert(s.statement->body.index());
+          const engine::StatementBody& body = s.statement->body;
+          kinds.insert(body.index());
+          const auto* update = std::get_if<engine::UpdateStmt>(&body);
+          const auto* select = std::get_if<engine::SelectStmt>(&body);
+          if (update != nullptr && !update->returning.empty()) ++returning;
+          if (select != nullptr && !select->group_by.empty()) ++groups;
         }
       }
     }
@@ -69,6 +76,8 @@ TEST(Workload, SwarmReachesEveryFeature) {
   EXPECT_EQ(kinds.size(), 6u);  // select insert update delete create checkpoint
   for (int count : {async, rollback, repeatable, single}) EXPECT_GT(count, 50);
   EXPECT_GT(big, 5);
+  EXPECT_GT(returning, 50);
+  EXPECT_GT(groups, 20);
 }
 
 TEST(Workload, BaseZeroIsTheSimplestPlan) {

@@ -133,12 +133,26 @@ TEST_F(CampaignTest, JsonHasExactlyTheseKeys) {
   nlohmann::json json = nlohmann::json::parse(summary_.ToJson());
   std::set<std::string> keys;
   for (const auto& item : json.items()) keys.insert(item.key());
-  EXPECT_EQ(keys, (std::set<std::string>{
-                      "build", "profile", "seeds", "findings",
-                      "harness_failures", "cpu_s", "wall_s", "virtual_s",
-                      "crashes", "recoveries", "seeds_crashed_in_recovery",
-                      "acked_commits", "in_doubt", "known_gaps", "faults",
-                      "crash_points", "illegal_crashes", "rare_crashes"}));
+  EXPECT_EQ(keys, (std::set<std::string>{"build",
+                                         "profile",
+                                         "seeds",
+                                         "findings",
+                                         "harness_failures",
+                                         "cpu_s",
+                                         "wall_s",
+                                         "virtual_s",
+                                         "crashes",
+                                         "recoveries",
+                                         "seeds_crashed_in_recovery",
+                                         "acked_commits",
+                                         "in_doubt",
+                                         "statements_predicted",
+                                         "statements_unpredicted",
+                                         "known_gaps",
+                                         "faults",
+                                         "crash_points",
+                                         "illegal_crashes",
+                                         "rare_crashes"}));
   std::set<std::string> outcomes;
   for (const auto& item : json["faults"]["power_loss"].items()) {
     outcomes.insert(item.key());

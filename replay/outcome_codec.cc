@@ -107,6 +107,8 @@ void ArchiveStats(Archive& archive, Stats& stats) {
   Word(archive, stats.crashed_in_recovery);
   archive(stats.acked_commits);
   archive(stats.in_doubt);
+  archive(stats.statements_predicted);
+  archive.Map(stats.statements_unpredicted, kEachWord);
   archive(stats.steps);
   Word(archive, stats.virtual_ns);
   archive.Map(stats.families, [](auto& a, auto& family) {

@@ -19,6 +19,10 @@ void Summary::Add(const properties::RunStats& stats) {
   seeds_crashed_in_recovery += stats.crashed_in_recovery ? 1 : 0;
   acked_commits += stats.acked_commits;
   in_doubt += stats.in_doubt;
+  statements_predicted += stats.statements_predicted;
+  for (const auto& [reason, count] : stats.statements_unpredicted) {
+    statements_unpredicted[reason] += count;
+  }
   for (const auto& [row, count] : stats.known_gaps) known_gaps[row] += count;
   for (const auto& [name, family] : stats.families) {
     properties::RunStats::Family& sum = families[name];
@@ -33,6 +37,12 @@ void Summary::Add(const properties::RunStats& stats) {
   for (const auto& [point, kinds] : stats.crash_points) {
     for (const auto& [kind, hits] : kinds) crash_points[point][kind] += hits;
   }
+}
+
+uint64_t Summary::Unpredicted() const {
+  uint64_t sum = 0;
+  for (const auto& [reason, count] : statements_unpredicted) sum += count;
+  return sum;
 }
 
 std::vector<std::string> Summary::NeverInjected() const {
@@ -77,6 +87,11 @@ std::string Summary::ToJson() const {
   json["seeds_crashed_in_recovery"] = seeds_crashed_in_recovery;
   json["acked_commits"] = acked_commits;
   json["in_doubt"] = in_doubt;
+  json["statements_predicted"] = statements_predicted;
+  json["statements_unpredicted"] = nlohmann::ordered_json::object();
+  for (const auto& [reason, count] : statements_unpredicted) {
+    json["statements_unpredicted"][reason] = count;
+  }
   json["known_gaps"] = nlohmann::ordered_json::object();
   for (const auto& [row, count] : known_gaps) json["known_gaps"][row] = count;
   json["faults"] = nlohmann::ordered_json::object();
@@ -119,10 +134,12 @@ std::string Summary::ToText() const {
       "{} seeds of {} in {:.1f} s ({:.1f} s CPU, {:.1f} s virtual)\n"
       "  {} crashes ({:.2f} per seed), {} recoveries, {} seeds crashed in "
       "recovery ({:.1f} %)\n"
-      "  {} commits acknowledged, {} in doubt\n",
+      "  {} commits acknowledged, {} in doubt\n"
+      "  {} statements predicted, {} not\n",
       seeds, profile, wall_s, cpu_s, static_cast<double>(virtual_ns) / 1e9,
       crashes, per_seed(crashes), recoveries, seeds_crashed_in_recovery,
-      100 * per_seed(seeds_crashed_in_recovery), acked_commits, in_doubt);
+      100 * per_seed(seeds_crashed_in_recovery), acked_commits, in_doubt,
+      statements_predicted, Unpredicted());
   if (!families.empty()) {
     text += fmt::format("  {:<16}{:>10}{:>10}{:>10}{:>10}{:>10}{:>10}\n",
                         "fault", "injected", "masked", "detected", "repaired",

@@ -29,12 +29,17 @@ struct Summary {
   uint64_t seeds_crashed_in_recovery = 0;
   uint64_t acked_commits = 0;
   uint64_t in_doubt = 0;
+  uint64_t statements_predicted = 0;
+  std::map<std::string, uint64_t> statements_unpredicted;  // by reason
   std::map<std::string, uint64_t> known_gaps;
   std::map<std::string, properties::RunStats::Family> families;
   std::map<std::string, std::map<std::string, uint64_t>> crash_points;
 
   // Counts one run.
   void Add(const properties::RunStats& stats);
+
+  // Statements that were not predicted, for all reasons.
+  uint64_t Unpredicted() const;
 
   // Families that runs had switched on and that never struck.
   std::vector<std::string> NeverInjected() const;

@@ -46,6 +46,15 @@ class WaitAdvertisement {
   Backend& be_;
 };
 
+// How a wait began or ended, as kXactWait tells it.
+enum class WaitPhase : uint8_t { kBegin, kEnd, kDeadlock };
+
+void EmitXactWait(Backend& be, TransactionId xid, WaitPhase phase) {
+  be.env->events->Emit(env::EventKind::kXactWait,
+                       GetCurrentTransactionIdIfAny(be), xid,
+                       static_cast<uint64_t>(phase));
+}
+
 // Follows the waits from this backend on. If they lead back to it, returns the
 // DETAIL that describes the cycle, else nothing. Everyone waits for at most
 // one transaction, so the wait-for graph is a set of chains.
@@ -82,14 +91,16 @@ Status XactLockTableWait(Backend& be, TransactionId xid) {
   SIM_CHECK(LWLocksHeld(be) == 0);
   if (!TransactionIdIsInProgress(be, xid)) return {};
   WaitAdvertisement advertisement(be, xid);
-  be.env->events->Emit(env::EventKind::kXactWait,
-                       GetCurrentTransactionIdIfAny(be), xid);
+  EmitXactWait(be, xid, WaitPhase::kBegin);
   YIELD_POINT(xact_wait);
   env::TimeNs timeout = be.config().deadlock_timeout_ns;
   env::TimeNs deadline = be.env->clock->Now() + timeout;
   for (;;) {
     int holder = ProcOfXid(be, xid);
-    if (holder < 0) return {};
+    if (holder < 0) {
+      EmitXactWait(be, xid, WaitPhase::kEnd);
+      return {};
+    }
     ConditionVariable& ended =
         Procs(be).procs[static_cast<size_t>(holder)].xact_end;
     bool woken = ConditionVariableTimedSleep(be, ended, deadline);
@@ -97,6 +108,7 @@ Status XactLockTableWait(Backend& be, TransactionId xid) {
     if (woken || !TransactionIdIsInProgress(be, xid)) continue;
     std::string detail = FindDeadlock(be);
     if (!detail.empty()) {
+      EmitXactWait(be, xid, WaitPhase::kDeadlock);
       return SqlError(ERRCODE_T_R_DEADLOCK_DETECTED, "deadlock detected")
           .WithDetail(std::move(detail))
           .WithHint("See server log for query details.");

@@ -87,8 +87,9 @@ struct Session::Impl {
   env::LookupMap<std::string, ParsedText> parsed;
   Arena arena;  // of the running statement
 
+  // The index-th of count statements of one query.
   StatementResult Run(const Statement& s, std::span<const Expr> params,
-                      bool several, bool last);
+                      size_t index, size_t count);
   Result<ParsedText> Parse(std::string_view sql);
   void HandleError();
 
@@ -180,10 +181,14 @@ void Session::Impl::CheckNothingHeld() {
 }
 
 StatementResult Session::Impl::Run(const Statement& s,
-                                   std::span<const Expr> params, bool several,
-                                   bool last) {
+                                   std::span<const Expr> params, size_t index,
+                                   size_t count) {
+  be.env->events->Emit(env::EventKind::kCommand,
+                       GetCurrentTransactionIdIfAny(be),
+                       GetCurrentCommandId(be, false), index + 1);
   StatementResult result;
-  Status status = RunStatement(s, params, several, last, &result);
+  Status status =
+      RunStatement(s, params, count > 1, index + 1 == count, &result);
   if (!status.ok()) {
     HandleError();
     StatementResult failed;
@@ -460,7 +465,7 @@ void Session::Close() {
 
 StatementResult Session::Execute(const Statement& statement,
                                  std::span<const Expr> params) {
-  return impl_->Run(statement, params, false, true);
+  return impl_->Run(statement, params, 0, 1);
 }
 
 std::vector<StatementResult> Session::ExecuteText(std::string_view sql) {
@@ -474,8 +479,7 @@ std::vector<StatementResult> Session::ExecuteText(std::string_view sql) {
   }
   const std::vector<Statement>& statements = **text;
   for (size_t i = 0; i < statements.size(); ++i) {
-    results.push_back(impl_->Run(statements[i], {}, statements.size() > 1,
-                                 i + 1 == statements.size()));
+    results.push_back(impl_->Run(statements[i], {}, i, statements.size()));
     if (!results.back().status.ok()) break;
   }
   return results;

@@ -19,13 +19,14 @@ TransactionId Older(TransactionId a, TransactionId b) {
   return TransactionIdIsValid(b) && TransactionIdPrecedes(b, a) ? b : a;
 }
 
-void EmitSnapshot(Backend& be, const SnapshotData& snapshot) {
+void EmitSnapshot(Backend& be, const SnapshotData& snapshot, SnapshotUse use) {
   env::Event event;
   event.kind = env::EventKind::kSnapshot;
   event.a[0] = snapshot.xmin;
   event.a[1] = snapshot.xmax;
   event.a[2] = snapshot.curcid;
   event.a[3] = snapshot.xip.size();
+  event.a[4] = use == SnapshotUse::kStatement ? 1 : 0;
   event.bytes = {reinterpret_cast<const char*>(snapshot.xip.data()),
                  snapshot.xip.size() * sizeof(TransactionId)};
   be.env->events->Emit(event);
@@ -33,7 +34,7 @@ void EmitSnapshot(Backend& be, const SnapshotData& snapshot) {
 
 }  // namespace
 
-SnapshotData GetSnapshotData(Backend& be, CommandId curcid) {
+SnapshotData GetSnapshotData(Backend& be, CommandId curcid, SnapshotUse use) {
   ProcGlobal& global = Procs(be);
   TransactionId early_xmax = XmaxOfNow(be);
   LWLockGuard lock(be, global.proc_array_lock, LWLockMode::kShared);
@@ -51,7 +52,7 @@ SnapshotData GetSnapshotData(Backend& be, CommandId curcid) {
   }
   std::sort(snapshot.xip.begin(), snapshot.xip.end());
   if (!TransactionIdIsValid(me.xmin)) me.xmin = snapshot.xmin;
-  EmitSnapshot(be, snapshot);
+  EmitSnapshot(be, snapshot, use);
   return snapshot;
 }
 

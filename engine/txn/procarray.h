@@ -8,9 +8,13 @@
 
 namespace engine {
 
+// Whose reads a snapshot serves; told in kSnapshot.
+enum class SnapshotUse : uint8_t { kCatalog, kStatement };
+
 // Takes a snapshot and advertises its xmin in this backend's PGPROC if none is
-// advertised yet. Emits kSnapshot. Suspends: yes (ProcArrayLock shared).
-SnapshotData GetSnapshotData(Backend& be, CommandId curcid);
+// advertised yet. Emits kSnapshot in the moment in which it is taken.
+// Suspends: yes (ProcArrayLock shared).
+SnapshotData GetSnapshotData(Backend& be, CommandId curcid, SnapshotUse use);
 
 // True if xid belongs to a running transaction of any backend, this one
 // included. Suspends: no.

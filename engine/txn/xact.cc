@@ -244,17 +244,18 @@ SnapshotData GetTransactionSnapshot(Backend& be) {
   TransactionState& xact = Xact(be);
   SIM_CHECK(xact.running);
   if (xact.level == IsolationLevel::kReadCommitted) {
-    return GetSnapshotData(be, xact.command_id);
+    return GetSnapshotData(be, xact.command_id, SnapshotUse::kStatement);
   }
   if (!xact.first_snapshot.has_value()) {
-    xact.first_snapshot = GetSnapshotData(be, xact.command_id);
+    xact.first_snapshot =
+        GetSnapshotData(be, xact.command_id, SnapshotUse::kStatement);
   }
   xact.first_snapshot->curcid = xact.command_id;
   return *xact.first_snapshot;
 }
 
 SnapshotData GetLatestSnapshot(Backend& be) {
-  return GetSnapshotData(be, Xact(be).command_id);
+  return GetSnapshotData(be, Xact(be).command_id, SnapshotUse::kCatalog);
 }
 
 void ReleaseStatementSnapshot(Backend& be) {

@@ -39,13 +39,13 @@ enum class EventKind : uint8_t {
   kWalSegment,  // segment number, 0 created 1 recycled 2 removed
   // Transactions.
   kXidAssigned,   // xid, top xid
-  kSnapshot,      // xmin, xmax, command id, count; xip as uint32 array
-  kCommand,       // xid or 0, command id
+  kSnapshot,      // xmin, xmax, command id, count, 1 a statement's; xip uint32s
+  kCommand,       // xid or 0, command id, 1 + index if a statement begins
   kCommitRecord,  // xid, end lsn, 1 synchronous
   kAbort,         // xid
   kVisible,       // xid: removed from the procarray
   kAcked,         // xid, end lsn: the client was told
-  kXactWait,      // waiter's xid, holder's xid
+  kXactWait,      // waiter's xid, holder's xid, 0 begin 1 end 2 deadlock
   kClogSet,       // xid, status
   // Heap. rel is relNode; a tid is block << 16 | offset.
   kTupleInsert,  // xid, rel, tid, command id; tuple bytes from t_infomask2 on
