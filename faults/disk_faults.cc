@@ -115,6 +115,15 @@ sim::TransferFault DiskFaults::CutTransfer(sim::Transfer transfer,
     first = offset + 1;
     borders = length - 1;
   }
+  // A write takes its first sector whole: half a sector of pg_control is a
+  // shorn sector, which no profile that demands survival has (contract row
+  // C23).
+  int64_t sector_end = (offset / 512 + 1) * 512;
+  if (unit == 1 && transfer == sim::Transfer::kWrite &&
+      sector_end < offset + length) {
+    first = sector_end;
+    borders = offset + length - sector_end;
+  }
   uint64_t pick =
       choices.DrawKey(sim::Stream::kDiskFault, scope_key, kCutBytesSite, n,
                       static_cast<uint64_t>(borders));
