@@ -15,6 +15,7 @@
 #include <string_view>
 #include <vector>
 
+#include "faults/profile.h"
 #include "properties/run.h"
 
 namespace properties {
@@ -97,11 +98,10 @@ rc::Seq<RunSpec> Smaller(const RunSpec& spec) {
   return rc::seq::fromContainer(std::move(out));
 }
 
-rc::Gen<RunSpec> Specs() {
+rc::Gen<RunSpec> Specs(const std::string& profile) {
   auto plain = rc::gen::map(
       rc::gen::tuple(rc::gen::noShrink(rc::gen::arbitrary<uint64_t>()),
-                     rc::gen::weightedElement<std::string>(
-                         {{3, "pg-contract"}, {1, "strict"}}),
+                     rc::gen::just(profile),
                      rc::gen::weightedElement<std::string>(
                          {{6, ""}, {1, "tpcb-like"}, {1, "simple-update"}})),
       [](const std::tuple<uint64_t, std::string, std::string>& t) {
@@ -139,14 +139,37 @@ std::string WhatBroke(const RunSpec& spec) {
   return out;
 }
 
-RC_GTEST_PROP(DurabilityProperty, EveryPromiseSurvivesCrashes, ()) {
-  RunSpec spec = *Specs();
-  std::string broke = WhatBroke(spec);
-  if (!broke.empty()) RC_FAIL(broke);
+// Once for every profile of faults.
+class DurabilityProperty : public ::testing::TestWithParam<std::string> {};
+
+TEST_P(DurabilityProperty, EveryPromiseSurvivesCrashes) {
+  rc::detail::checkGTest([] {
+    RunSpec spec = *Specs(GetParam());
+    std::string broke = WhatBroke(spec);
+    if (!broke.empty()) RC_FAIL(broke);
+  });
 }
 
+std::vector<std::string> ProfileNames() {
+  std::vector<std::string> names;
+  for (const faults::Profile& profile : faults::Profiles()) {
+    names.emplace_back(profile.name);
+  }
+  return names;
+}
+
+// gtest's names hold letters and digits only.
+std::string TestName(const ::testing::TestParamInfo<std::string>& info) {
+  std::string name = info.param;
+  std::erase_if(name, [](char c) { return c == '-'; });
+  return name;
+}
+
+INSTANTIATE_TEST_SUITE_P(Profile, DurabilityProperty,
+                         ::testing::ValuesIn(ProfileNames()), TestName);
+
 RC_GTEST_PROP(DeterminismProperty, SameSpecSameHash, ()) {
-  RunSpec spec = *Specs();
+  RunSpec spec = *Specs("mix");
   env::Result<RunOutcome> first = Run(SharedContext(), spec, RunOptions());
   RunOptions poisoned;
   poisoned.poison = 0xFF;

@@ -58,7 +58,10 @@ def _headers_impl(ctx):
         arguments = [out.path, args],
         command = "xargs cat < \"$2\" | sort -u > \"$1\"",
     )
-    return [DefaultInfo(files = depset([out]))]
+    return [DefaultInfo(
+        files = depset([out]),
+        runfiles = ctx.runfiles([out]),
+    )]
 
 # The headers of deps and of all that they depend on, each compiled alone.
 headers_alone = rule(
@@ -75,7 +78,10 @@ def _refused_impl(ctx):
         command = "if {} 2> \"$2\"; then exit 1; fi".format(_ALONE),
         use_default_shell_env = True,
     )
-    return [DefaultInfo(files = depset([out]))]
+    return [DefaultInfo(
+        files = depset([out]),
+        runfiles = ctx.runfiles([out]),
+    )]
 
 # Fails to build if the header compiles alone: proves the gate.
 header_refused = rule(

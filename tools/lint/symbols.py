@@ -4,8 +4,9 @@ usage: symbols.py ALLOWED ARCHIVE...
        symbols.py --self-test ALLOWED
 
 Undefined symbols must be C++ names of the project or of the libraries it
-builds on, or C names listed in ALLOWED (one a line, with a reason). Nothing may
-lie in a writable section but what ALLOWED lists. Exits 1 on a violation.
+builds on, or C names listed in ALLOWED (one a line, with a reason; `use` is
+needed in every build, `may` in some). Nothing may lie in a writable section but
+what ALLOWED lists. Exits 1 on a violation.
 """
 import os
 import re
@@ -30,7 +31,7 @@ AMBIENT = re.compile(
 RUNTIME = re.compile(
     r"^(_GLOBAL_OFFSET_TABLE_|__gxx_personality_v0|_Unwind_Resume|__cxa_\w+|"
     r"__dso_handle|__tls_get_addr|__libc_single_threaded|__stack_chk_fail|"
-    r"__udivti3|__umodti3|__popcountdi2|__errno_location|"
+    r"__u?(div|mod)ti3|__popcountdi2|__errno_location|"
     r"mem(cpy|move|set|cmp|chr)|strlen|strcmp)$")
 REFERENCE = re.compile(r"^DW\.ref\.")  # the linker's, constant once loaded
 WRITABLE = re.compile(r"^\.(data|bss|tdata|tbss)(\.(?!rel\.ro).*)?$")
@@ -38,8 +39,8 @@ SANITIZED = re.compile(r"^__(a|t|ub)san_")
 
 
 def read_allowed(path):
-    """name -> reason, of undefined C names and of owned writable data."""
-    undefined, owned = {}, {}
+    """name -> reason: undefined C names, writable data, optional C names."""
+    undefined, owned, optional = {}, {}, {}
     with open(path, encoding="utf-8") as f:
         for number, line in enumerate(f, 1):
             line = line.strip()
@@ -47,11 +48,12 @@ def read_allowed(path):
                 continue
             kind, _, rest = line.partition(" ")
             name, _, reason = rest.partition(" -- ")
-            if kind not in ("use", "own") or not reason:
+            kinds = {"use": undefined, "own": owned, "may": optional}
+            if kind not in kinds or not reason:
                 raise SystemExit(f"{path}:{number}: expected "
-                                 "'use|own NAME -- REASON'")
-            (undefined if kind == "use" else owned)[name.strip()] = reason
-    return undefined, owned
+                                 "'use|may|own NAME -- REASON'")
+            kinds[kind][name.strip()] = reason
+    return undefined, owned, optional
 
 
 def symbols(archive):
@@ -72,7 +74,7 @@ def demangle(names):
 
 
 def check(allowed_path, archives):
-    undefined, owned = read_allowed(allowed_path)
+    undefined, owned, optional = read_allowed(allowed_path)
     found, used = [], set()
     for archive in archives:
         pairs = sorted(set(symbols(archive)))
@@ -83,7 +85,7 @@ def check(allowed_path, archives):
             if section == "*UND*":
                 if SANITIZED.match(name):
                     return ["sanitized"], used
-                if RUNTIME.match(name):
+                if RUNTIME.match(name) or name in optional:
                     continue
                 if name in undefined:
                     used.add(name)
@@ -152,7 +154,7 @@ def main(argv):
         if found == ["sanitized"]:
             print("a sanitizer's build: not checked")
             return 0
-        undefined, owned = read_allowed(argv[1])
+        undefined, owned, _ = read_allowed(argv[1])
         found += [f"{argv[1]}: {name} is not needed any more"
                   for name in sorted({*undefined, *owned} - used)]
     for line in sorted(set(found)):
