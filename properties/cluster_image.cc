@@ -30,8 +30,9 @@ std::string DamageOf(const env::Result<DecodedPage>& decoded,
   if (decoded->is_new || !checksums) return "";
   uint16_t computed = ComputePageChecksum(page, block);
   if (decoded->checksum == computed) return "";
-  return fmt::format("checksum {:#06x}, its bytes make {:#06x}",
-                     decoded->checksum, computed);
+  return fmt::format(
+      "page verification failed, calculated checksum {} but expected {}",
+      computed, decoded->checksum);
 }
 
 void ReadTuples(std::string_view page, const DecodedPage& decoded,
@@ -130,7 +131,9 @@ const HeapFile& ClusterImage::Heap(uint32_t filenode) const {
         continue;
       }
       heap.findings.push_back(
-          {fmt::format("page {}:{}", HeapPath(filenode), block), damage,
+          {fmt::format("page {}:{}", HeapPath(filenode), block),
+           fmt::format("invalid page in block {} of relation {}: {}", block,
+                       HeapPath(filenode), damage),
            block});
     }
     if (!decoded.ok() || decoded->is_new) continue;

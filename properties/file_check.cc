@@ -59,8 +59,9 @@ std::string HeaderProblem(std::string_view page, uint32_t checksum_block,
   auto stored = LoadField<uint16_t>(page, 8);
   uint16_t computed = ComputePageChecksum(page, checksum_block);
   if (stored == computed) return "";
-  return fmt::format("checksum {:#06x}, its bytes make {:#06x}", stored,
-                     computed);
+  return fmt::format(
+      "page verification failed, calculated checksum {} but expected {}",
+      computed, stored);
 }
 
 // The fork's path, without the segment's number.
@@ -134,7 +135,9 @@ class RelationFileChecker {
         continue;
       }
       if (image_.Excuses(ForkPath(parsed), block)) continue;
-      problems_->Add("REC", fmt::format("page {}:{}", path, i), std::move(why));
+      problems_->Add("REC", fmt::format("page {}:{}", path, i),
+                     fmt::format("invalid page in block {} of relation {}: {}",
+                                 block, path, why));
     }
   }
 
@@ -244,13 +247,16 @@ void CheckClogFiles(const ClusterImage& image, const XidBounds& xids,
   uint32_t first = xids.oldest / kXidsPerClogPage;
   uint32_t pages = (xids.next - 1) / kXidsPerClogPage - first;
   constexpr uint32_t kAllPages = UINT32_MAX / kXidsPerClogPage;
+  bool hole = false;  // told where it begins
   for (uint32_t i = 0; i <= (pages & kAllPages); ++i) {
     uint32_t xid = ((first + i) & kAllPages) * kXidsPerClogPage;
-    if (image.clog().StatusOf(xid).has_value()) continue;
-    problems->Add("REC", ClogPath(xid),
-                  fmt::format("has no page for transactions {} to {}", xid,
-                              xid + kXidsPerClogPage - 1));
-    if (i > kClogPagesPerFile) break;  // one hole, told once
+    bool missing = !image.clog().StatusOf(xid).has_value();
+    if (missing && !hole) {
+      problems->Add("REC", ClogPath(xid),
+                    fmt::format("has no page for transactions {} to {}", xid,
+                                xid + kXidsPerClogPage - 1));
+    }
+    hole = missing;
   }
   // Behind the next xid the page is zero: such an xid has never run.
   if (image.format().clog_checksums) {

@@ -172,8 +172,10 @@ TEST_F(StructureCheck, TheLogMustHoldItsCheckpoint) {
 }
 
 TEST_F(StructureCheck, PagesAndLinePointers) {
-  Plant("page base/5/16384:0: checksum",
-        [](MemoryCluster* f) { f->At(kTable)[8000] ^= 1; });
+  Plant(
+      "page base/5/16384:0: invalid page in block 0 of relation base/5/16384: "
+      "page verification failed, calculated checksum ",
+      [](MemoryCluster* f) { f->At(kTable)[8000] ^= 1; });
   PlantInPage("out of order",
               [](std::string* page) { PokeField(page, 12, uint16_t{8190}); });
   PlantInPage("page size and version",
