@@ -60,6 +60,14 @@ constexpr PlantedBug kBugs[] = {
      "The hint bit of an asynchronous commit whose record is not flushed is "
      "set, and reaches disk before the record.",
      "ATOM WAL", ""},
+    {"hint_image_from_live_page",
+     "PG 47c4333189 (2013-04-08) Avoid tricky race condition recording "
+     "XLOG_HINT",
+     kRecovery,
+     "The image that a hint needs is copied from the shared page after the "
+     "record's CRC was taken; others set hints meanwhile, and the log ends "
+     "there at the next start.",
+     "DUR REC", ""},
     {"io_error_leaves_clean", "a mutant: AbortBufferIO()", kRecovery,
      "A page whose write failed counts as clean.", "DUR", ""},
     {"page_lsn_not_set_in_redo",

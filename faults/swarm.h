@@ -42,6 +42,8 @@ struct Knobs {
   int64_t wal_writer_delay_ns = 200 * env::kMillisecond;
   int64_t data_checksums = 1;
   int64_t full_page_writes = 1;  // 0 only with atomic8k
+  int64_t wal_compression = 0;   // engine::WalCompression
+  int64_t wal_log_hints = 0;
   // Options beyond PostgreSQL; never drawn, set to close a known gap.
   int64_t sync_new_file_directory = 0;   // contract row C5
   int64_t rewrite_wal_before_trust = 0;  // contract row C11
@@ -55,6 +57,10 @@ struct Knobs {
   int64_t rows = 3;                          // per table, at the start
   int64_t txns = 2;                          // per session
   int64_t synchronous_commit_percent = 100;  // of the transactions
+  // How the node is stopped once in the middle of the work, and after how many
+  // answers to clients; engine::ShutdownMode, smart: not in the middle.
+  int64_t shutdown = 0;
+  int64_t shutdown_after = 1;
   // Faults stop when every session is at its last transaction; from then on
   // all must finish.
   int64_t quiet_tail = 0;

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "engine/common/sites.h"
+#include "engine/ipc/proc.h"
 
 namespace properties {
 namespace {
@@ -33,7 +34,9 @@ std::vector<engine::StatementResult> Execute(engine::Session& session,
 void Pause(engine::Session& session, env::TimeNs duration_ns) {
   env::Env* env = session.backend().env;
   env::TimeNs deadline = env->clock->Now() + duration_ns;
-  while (env->clock->Now() < deadline) {
+  // A node that shuts down does not wait for a client that thinks.
+  while (env->clock->Now() < deadline &&
+         engine::CheckForInterrupts(session.backend()).ok()) {
     env->tasks->ParkUntil(SITE_ID(client_sleep), deadline);
   }
 }
@@ -48,7 +51,8 @@ void Client::Run(engine::Session& session) {
   // A backend that died took its answer with it.
   commit_pending_ = false;
   running_ = true;
-  while (!done()) {
+  // A transaction that a shutdown cut off is over, as after a crash.
+  while (!done() && !session.terminated()) {
     const PlanTransaction& transaction = session_->transactions[next_++];
     RunTransaction(session, transaction);
   }
@@ -65,7 +69,8 @@ void Client::RunTransaction(engine::Session& session,
     if (failed && !last) continue;
     bool may_commit = !transaction.block || (last && !transaction.rollback);
     if (failed) {
-      if (session.transaction_status() == engine::TransactionStatus::kIdle) {
+      if (session.terminated() ||
+          session.transaction_status() == engine::TransactionStatus::kIdle) {
         return;
       }
       PlanStatement rollback;
@@ -77,7 +82,8 @@ void Client::RunTransaction(engine::Session& session,
     failed = !Send(session, steps[i], may_commit);
   }
   // A script's own block that an ERROR left open.
-  if (session.transaction_status() != engine::TransactionStatus::kIdle) {
+  if (!session.terminated() &&
+      session.transaction_status() != engine::TransactionStatus::kIdle) {
     PlanStatement rollback;
     rollback.id = {session_->number, transaction.number, StatementId::kFinish};
     rollback.statement = engine::Statement{engine::RollbackStmt{}};

@@ -58,7 +58,12 @@ env::Result<std::unique_ptr<sim::Disk>> ClusterTemplates::Fresh(
     const engine::Config& config, const sim::DiskOptions& options) {
   std::unique_ptr<sim::Disk>& slot = templates_[KeyOf(config, options)];
   if (slot == nullptr) {
-    ASSIGN_OR_RETURN(slot, Build(config, options, stacks_));
+    // What may change between two starts starts from its default, so that one
+    // template serves all.
+    engine::Config initdb = config;
+    initdb.wal_compression = engine::WalCompression::kOff;
+    initdb.wal_log_hints = false;
+    ASSIGN_OR_RETURN(slot, Build(initdb, options, stacks_));
   }
   return slot->Clone();
 }

@@ -38,6 +38,9 @@ engine::Config ConfigFrom(const faults::Knobs& knobs) {
   config.wal_buffers = static_cast<int>(knobs.wal_buffers);
   config.clog_buffers = static_cast<int>(knobs.clog_buffers);
   config.full_page_writes = knobs.full_page_writes != 0;
+  config.wal_compression =
+      static_cast<engine::WalCompression>(knobs.wal_compression);
+  config.wal_log_hints = knobs.wal_log_hints != 0;
   config.max_wal_size_bytes = knobs.max_wal_size_bytes;
   config.min_wal_size_bytes = knobs.max_wal_size_bytes / 4;
   config.checkpoint_timeout_ns = knobs.checkpoint_timeout_ns;

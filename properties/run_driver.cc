@@ -7,6 +7,7 @@
 #include "engine/common/errcodes.h"
 #include "engine/common/sites.h"
 #include "engine/sql/parse.h"
+#include "properties/decoders/wal_decoder.h"
 
 namespace properties {
 namespace {
@@ -155,6 +156,7 @@ void RunDriver::StartNode() {
   disk_faults_->Hold(false);
   inspecting_ = false;
   clients_added_ = false;
+  stopping_node_ = false;
   last_panic_.clear();
   judge_->liveness().OnNodeStarts();
   refusals_at_start_ = counters_.Refusals();
@@ -175,6 +177,11 @@ void RunDriver::Crash(sim::CrashKind kind) {
   if (crash_faults_->last_in_recovery()) {
     outcome_.stats.crashed_in_recovery = true;
   }
+  redo_is_needless_ = false;
+  Restart(kind);
+}
+
+void RunDriver::Restart(sim::CrashKind kind) {
   for (const auto& client : clients_) {
     if (client->CommitPending()) ++outcome_.stats.in_doubt;
     client->OnBackendLost();
@@ -297,8 +304,8 @@ void RunDriver::OnInspected() {
       node_->RequestShutdown();
       return;
     case Stage::kShutdown:
-      // The node restarted during its shutdown (an fsync failed before the
-      // faults stopped and was found only now).
+      // The node died during its shutdown (an fsync failed before the faults
+      // stopped and was found only now) and was started again.
       node_->RequestShutdown();
       return;
   }
@@ -345,7 +352,8 @@ void RunDriver::BeginWork() {
         c->Run(session);
         bool all_done = true;
         for (const auto& other : clients_) all_done &= other->finished();
-        if (all_done) Stop(StopCause::kWorkDone);
+        // A node that is being stopped is started again first.
+        if (all_done && !stopping_node_) Stop(StopCause::kWorkDone);
       });
     }
   }
@@ -377,7 +385,42 @@ void RunDriver::StopFaults() {
   judge_->liveness().OnFaultsStopped(world_.steps());
 }
 
+void RunDriver::MaybeStopNode() {
+  if (stage_ != Stage::kWork || stopping_node_ ||
+      ++answers_ != parts_.knobs.shutdown_after) {
+    return;
+  }
+  auto mode = static_cast<engine::ShutdownMode>(parts_.knobs.shutdown);
+  if (mode == engine::ShutdownMode::kSmart) return;
+  stopping_node_ = true;
+  node_->RequestShutdown(mode);
+}
+
+void RunDriver::OnNodeStopped() {
+  auto mode = static_cast<engine::ShutdownMode>(parts_.knobs.shutdown);
+  bool clean = mode == engine::ShutdownMode::kFast;
+  if (clean) {
+    std::unique_ptr<sim::Disk> frozen = parts_.disk->Clone();
+    frozen->Freeze();
+    judge_->OnShutdown(*frozen);
+    TakeVerdicts();
+    finished_ = !outcome_.broken.empty();
+    if (finished_) return;
+  }
+  world_.CrashHost(host_, sim::CrashKind::kProcess);
+  if (!clean) {
+    Crash(sim::CrashKind::kProcess);
+    return;
+  }
+  redo_is_needless_ = true;
+  Restart(sim::CrashKind::kProcess);
+}
+
 void RunDriver::OnNodeEnded() {
+  if (stopping_node_ && node_->state() == engine::NodeState::kStopped) {
+    OnNodeStopped();
+    return;
+  }
   if (stage_ == Stage::kShutdown &&
       node_->state() == engine::NodeState::kStopped) {
     std::unique_ptr<sim::Disk> frozen = parts_.disk->Clone();
@@ -428,6 +471,7 @@ void RunDriver::OnEvent(const env::Event& event) {
   judge_->OnEvent(event);
   switch (event.kind) {
     case env::EventKind::kReady:
+      redo_is_needless_ = false;
       OnReady();
       break;
     case env::EventKind::kTaskStart:
@@ -435,6 +479,13 @@ void RunDriver::OnEvent(const env::Event& event) {
       if (event.bytes == "startup" &&
           crash_faults_->phase() == faults::Phase::kRunning) {
         crash_faults_->SetPhase(faults::Phase::kRecovery);
+      }
+      break;
+    case env::EventKind::kRedo:
+      if (redo_is_needless_) {
+        redo_is_needless_ = false;
+        Break("CKPT", "restart after a fast shutdown",
+              fmt::format("replays the record at {}", LsnToText(event.a[0])));
       }
       break;
     case env::EventKind::kRecoveryStart:
@@ -489,6 +540,7 @@ void RunDriver::OnStatementResult(
     Break("STMT", "statement " + statement.id.ToString(),
           "refused although no fault struck: " + result.status.ToString());
   }
+  MaybeStopNode();
 }
 
 void RunDriver::CheckProgress() {

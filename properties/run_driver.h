@@ -96,6 +96,13 @@ class RunDriver : public sim::EventSubscriber, public ClientObserver {
   void Crash(sim::CrashKind kind);
   void OnStopped();
   void OnNodeEnded();
+  // A statement's answer came in: perhaps it is time to stop the node.
+  void MaybeStopNode();
+  // The node has stopped because MaybeStopNode asked it to: judges the stop and
+  // starts it again.
+  void OnNodeStopped();
+  // Starts a new node on what the host's end left.
+  void Restart(sim::CrashKind kind);
   void OnReady();
   void OnInspected();
   void BeginWork();
@@ -142,6 +149,9 @@ class RunDriver : public sim::EventSubscriber, public ClientObserver {
   bool clients_added_ = false;
   bool faults_stopped_ = false;
   bool finished_ = false;
+  int64_t answers_ = 0;            // to clients, in all
+  bool stopping_node_ = false;     // this node was asked to stop amid the work
+  bool redo_is_needless_ = false;  // the last node was shut down cleanly
   int node_starts_ = 0;
   uint64_t refusals_at_start_ = 0;
   uint64_t task_kills_at_start_ = 0;

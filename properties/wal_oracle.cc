@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "properties/decoders/bytes.h"
+#include "properties/decoders/wal_image.h"
 
 namespace properties {
 namespace {
@@ -75,7 +76,10 @@ void WalOracle::OnInsert(const env::Event& e) {
   in.kind = static_cast<uint32_t>(e.a[2]);
   in.xid = static_cast<uint32_t>(e.a[3]);
   in.prev = e.a[4];
-  if (e.bytes.size() >= 24) in.crc = LoadField<uint32_t>(e.bytes, 20);
+  if (e.bytes.size() >= 24) {
+    in.crc = LoadField<uint32_t>(e.bytes, 20);
+    CheckImages(e);
+  }
   first_inserted_ = std::min(first_inserted_, e.a[0]);
   auto [it, is_new] = inserted_.insert_or_assign(e.a[0], in);
   std::string subject = fmt::format("WAL record at {}", LsnToText(e.a[0]));
@@ -90,6 +94,28 @@ void WalOracle::OnInsert(const env::Event& e) {
           fmt::format("begins inside the record at {}, which ends at {}",
                       LsnToText(before->first), LsnToText(before->second.end)));
     }
+  }
+}
+
+// Recovery can use an image only if it is a page again.
+void WalOracle::CheckImages(const env::Event& e) {
+  std::string_view bytes = e.bytes;
+  env::Result<WalRecord> record =
+      DecodeWalRecord(bytes.substr(0, LoadField<uint32_t>(bytes, 0)));
+  if (!record.ok()) {
+    Report("WAL", fmt::format("WAL record at {}", LsnToText(e.a[0])),
+           std::string(record.status().message()));
+    return;
+  }
+  for (const WalBlockRef& block : record->blocks) {
+    if (!block.has_image) continue;
+    env::Result<std::string> page = RestoreWalImage(block);
+    if (page.ok()) continue;
+    Report("WAL",
+           fmt::format("image of block {} of relation {} in the WAL record at "
+                       "{}",
+                       block.block, block.rel_node, LsnToText(e.a[0])),
+           std::string(page.status().message()));
   }
 }
 

@@ -56,6 +56,7 @@ class WalOracle {
     uint32_t crc = 0;
   };
   void OnInsert(const env::Event& event);
+  void CheckImages(const env::Event& event);
   void FindTrueEnd();
   void CheckEnd(uint64_t engine_end, uint64_t seq);
   void CheckRecord(const WalRecord& record, std::set<TxnKey>* commits);

@@ -60,7 +60,7 @@ constexpr std::array<KindText, static_cast<size_t>(env::EventKind::kCount)>
         {"RedoPage", "lsn:l page:p fork:d action:d"},
         {"RecoveryEnd", "end:l"},
         {"Ready", ""},
-        {"Shutdown", "phase:d"},
+        {"Shutdown", "phase:d mode:d"},
     }};
 
 // Every kind has a row: the last one is named.

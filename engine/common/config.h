@@ -9,6 +9,9 @@
 
 namespace engine {
 
+// How full-page images in the log are compressed (PostgreSQL's wal_compression).
+enum class WalCompression : uint8_t { kOff, kPglz, kLz4 };
+
 struct Config {
   // Fixed at initdb.
   bool data_checksums = true;
@@ -26,6 +29,7 @@ struct Config {
   // Write-ahead log.
   bool full_page_writes = true;
   bool wal_log_hints = false;
+  WalCompression wal_compression = WalCompression::kOff;
   bool synchronous_commit = true;  // default of new sessions
   env::TimeNs wal_writer_delay_ns = 200 * env::kMillisecond;
   int wal_insert_locks = 8;

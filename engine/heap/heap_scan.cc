@@ -2,6 +2,7 @@
 #include "engine/common/sites.h"
 #include "engine/heap/heapam.h"
 #include "engine/heap/heapam_internal.h"
+#include "engine/ipc/proc.h"
 #include "engine/lock/lmgr.h"
 #include "engine/smgr/smgr.h"
 #include "engine/txn/xact.h"
@@ -123,6 +124,7 @@ HeapScan::~HeapScan() = default;
 Status HeapScan::LoadPage() {
   visible_.clear();
   next_ = 0;
+  RETURN_IF_ERROR(CheckForInterrupts(be_));
   ASSIGN_OR_RETURN(Buffer pinned, ReadBuffer(be_, rel_.rd_node, block_));
   buffer_ = BufferGuard(be_, pinned);
   buffer_.Lock(BufferLockMode::kShare);

@@ -31,6 +31,7 @@ Status ProcInit(Backend& be) {
     // transaction id is never used twice.
     proc.pid = be.pid;
     proc.type = be.type;
+    proc.procDiePending = false;
     be.proc_number = i;
     LocalIpc(be);
     return {};
@@ -50,6 +51,24 @@ void ProcExit(Backend& be) {
   ConditionVariableBroadcast(be, proc.xact_end);
   proc.pid = env::kNoTask;
   be.proc_number = -1;
+}
+
+void TerminateClientBackends(Backend& be) {
+  SIM_CHECK(be.type == BackendType::kPostmaster);
+  for (PGPROC& proc : Procs(be).procs) {
+    if (proc.pid == env::kNoTask || proc.type != BackendType::kClient) continue;
+    proc.procDiePending = true;
+    be.env->tasks->Unpark(proc.pid);
+  }
+}
+
+Status CheckForInterrupts(Backend& be) {
+  if (be.crit_section_count > 0 || be.proc_number < 0 ||
+      !MyProc(be).procDiePending) {
+    return {};
+  }
+  return SqlError(ERRCODE_ADMIN_SHUTDOWN,
+                  "terminating connection due to administrator command");
 }
 
 }  // namespace engine

@@ -24,6 +24,8 @@ struct PGPROC {
   uint8_t delayChkptFlags = 0;
   // The xid this process waits for, for deadlock detection.
   TransactionId waiting_for_xid = kInvalidTransactionId;
+  // The postmaster wants this client's backend to go: see CheckForInterrupts.
+  bool procDiePending = false;
   // Notified when this process's transaction ends.
   ConditionVariable xact_end;
 };
@@ -56,6 +58,17 @@ void ProcShmemInit(SharedMemory& shared);
 Status ProcInit(Backend& be);
 // Gives the PGPROC back. Suspends: no.
 void ProcExit(Backend& be);
+
+// Tells the backends of all clients to end at their next CheckForInterrupts,
+// and wakes those that wait (PostgreSQL's SIGTERM). Requires: the postmaster.
+// Suspends: no.
+void TerminateClientBackends(Backend& be);
+// ERRCODE_ADMIN_SHUTDOWN ("terminating connection due to administrator
+// command") if this backend was told to end: its transaction rolls back and
+// its session is over. Called where nothing is half done: between statements,
+// between the pages of a scan, in waits for other transactions. Suspends: no.
+// Source: src/backend/tcop/postgres.c ProcessInterrupts().
+Status CheckForInterrupts(Backend& be);
 
 }  // namespace engine
 

@@ -96,10 +96,11 @@ Status XactLockTableWait(Backend& be, TransactionId xid) {
   env::TimeNs timeout = be.config().deadlock_timeout_ns;
   env::TimeNs deadline = be.env->clock->Now() + timeout;
   for (;;) {
+    Status interrupted = CheckForInterrupts(be);
     int holder = ProcOfXid(be, xid);
-    if (holder < 0) {
+    if (!interrupted.ok() || holder < 0) {
       EmitXactWait(be, xid, WaitPhase::kEnd);
-      return {};
+      return interrupted;
     }
     ConditionVariable& ended =
         Procs(be).procs[static_cast<size_t>(holder)].xact_end;

@@ -1,5 +1,6 @@
 #include "engine/node/node.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "engine/buffer/bufmgr.h"
@@ -131,9 +132,13 @@ void Node::Main() {
   SIM_CHECK(state_ == NodeState::kStopped);
   postmaster_ = env_->tasks->Self();
   ServeResult result = Serve();
-  while (result == ServeResult::kCrashed) {
+  while (result == ServeResult::kCrashed && !shutdown_requested_) {
     ++restarts_;
     result = Serve();
+  }
+  if (result == ServeResult::kCrashed) {
+    failure_ =
+        Status(env::Code::kInterrupted, "abnormal database system shutdown");
   }
   state_ = result == ServeResult::kShutdown ? NodeState::kStopped
                                             : NodeState::kFailed;
@@ -190,15 +195,18 @@ void Node::StartClients() {
     Client* client = clients_[i].get();
     if (client->done || client->task != env::kNoTask) continue;
     if (hold_clients_ && !client->first) continue;
-    client->task =
-        SpawnChild(client->name, BackendType::kClient, [client](Backend& be) {
-          {
-            Session session(be);
-            client->body(session);
-            session.Close();
-          }
-          client->done = true;
-        });
+    client->task = SpawnChild(client->name, BackendType::kClient,
+                              [this, client](Backend& be) {
+                                if (clients_stop_) return;
+                                bool cut_off = false;
+                                {
+                                  Session session(be);
+                                  client->body(session);
+                                  cut_off = session.terminated();
+                                  session.Close();
+                                }
+                                client->done = !cut_off;
+                              });
   }
 }
 
@@ -225,9 +233,24 @@ void Node::KillChildren() {
   }
 }
 
+bool Node::ShutdownIsDue() const {
+  return shutdown_requested_ &&
+         (shutdown_mode_ != ShutdownMode::kSmart || ClientsLeft() == 0);
+}
+
 Node::ServeResult Node::Shutdown() {
   state_ = NodeState::kStopping;
-  env_->events->Emit(env::EventKind::kShutdown, 0);
+  env_->events->Emit(env::EventKind::kShutdown, 0,
+                     static_cast<uint64_t>(shutdown_mode_));
+  if (shutdown_mode_ == ShutdownMode::kImmediate) {
+    KillChildren();
+    return ServeResult::kShutdown;
+  }
+  if (shutdown_mode_ == ShutdownMode::kFast) {
+    clients_stop_ = true;
+    Backend be(env_, shared_.get(), BackendType::kPostmaster);
+    TerminateClientBackends(be);
+  }
   services_stop_ = true;
   for (const auto& child : children_) env_->tasks->Unpark(child.first);
   bool asked = false;
@@ -245,7 +268,8 @@ Node::ServeResult Node::Shutdown() {
     }
     if (!children_.empty()) env_->tasks->Park(SITE_ID(postmaster_wait));
   }
-  env_->events->Emit(env::EventKind::kShutdown, 1);
+  env_->events->Emit(env::EventKind::kShutdown, 1,
+                     static_cast<uint64_t>(shutdown_mode_));
   return ServeResult::kShutdown;
 }
 
@@ -268,11 +292,11 @@ Node::ServeResult Node::Serve() {
       result = ServeResult::kCrashed;
       break;
     }
-    StartClients();
-    if (shutdown_requested_ && ClientsLeft() == 0) {
+    if (ShutdownIsDue()) {
       result = Shutdown();
       break;
     }
+    StartClients();
     env_->tasks->Park(SITE_ID(postmaster_wait));
   }
   shared_.reset();
@@ -304,7 +328,8 @@ int Node::ClientsLeft() const {
   return left;
 }
 
-void Node::RequestShutdown() {
+void Node::RequestShutdown(ShutdownMode mode) {
+  shutdown_mode_ = std::max(shutdown_mode_, mode);
   shutdown_requested_ = true;
   WakePostmaster();
 }

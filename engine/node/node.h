@@ -39,6 +39,13 @@ enum class NodeState : uint8_t {
   kFailed,    // the start-up process refused or died; Main() has returned
 };
 
+// How a node is asked to stop. Source: pg_ctl's modes.
+enum class ShutdownMode : uint8_t {
+  kSmart,      // once every client is done
+  kFast,       // clients are cut off, their transactions roll back
+  kImmediate,  // everything stops at once; the next start recovers
+};
+
 class Node {
  public:
   // Settings must be those of the data directory where initdb fixed them.
@@ -51,8 +58,8 @@ class Node {
   // shut down. Requires: a task of this host. Suspends: yes.
   Status InitDb();
 
-  // The postmaster. Requires: a task of this host. Returns after a clean
-  // shutdown or when start-up failed. Suspends: yes.
+  // The postmaster. Requires: a task of this host. Returns after a shutdown
+  // or when start-up failed. Suspends: yes.
   void Main();
 
   // Registers a client; it is connected at once when the node is running,
@@ -68,8 +75,9 @@ class Node {
   // How many clients' bodies have not returned yet.
   int ClientsLeft() const;
 
-  // Asks for a clean shutdown once every client is done. Suspends: no.
-  void RequestShutdown();
+  // Asks the node to stop. A later request may only be more drastic than the
+  // one before it. Suspends: no.
+  void RequestShutdown(ShutdownMode mode = ShutdownMode::kSmart);
 
   NodeState state() const { return state_; }
   // Why start-up failed.
@@ -98,6 +106,7 @@ class Node {
   // False when a child died and the node must restart.
   bool ReapChildren();
   void KillChildren();
+  bool ShutdownIsDue() const;
   ServeResult Shutdown();
   void WakePostmaster();
   Status BootStrap(Backend& be);
@@ -116,6 +125,9 @@ class Node {
   env::TaskId checkpointer_ = env::kNoTask;
   bool hold_clients_ = false;
   bool shutdown_requested_ = false;
+  ShutdownMode shutdown_mode_ = ShutdownMode::kSmart;
+  // Clients' backends that are only starting give up.
+  bool clients_stop_ = false;
   bool services_stop_ = false;
   int restarts_ = 0;
 };

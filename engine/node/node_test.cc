@@ -14,19 +14,26 @@ namespace engine {
 namespace {
 
 // One host with one node, driven by hand.
-class NodeWorld {
+class NodeWorld : public sim::EventSubscriber {
  public:
   explicit NodeWorld(uint64_t seed)
       : choices_(seed), disk_(sim::DiskOptions()), world_(Options()) {
     host_ = world_.AddHost(EngineSites(), {});
     disk_.Attach(&world_.device_host(host_), nullptr);
     world_.AttachFiles(host_, &disk_);
+    world_.Subscribe(this);
     config_.shared_buffers = 16;
     config_.wal_segment_size = 64 * 1024;
     config_.max_wal_size_bytes = 512 * 1024;
     config_.min_wal_size_bytes = 128 * 1024;
   }
-  ~NodeWorld() { world_.EndAllTasks(); }
+  ~NodeWorld() override { world_.EndAllTasks(); }
+
+  void OnEvent(const env::Event& event) override {
+    if (event.kind == env::EventKind::kRedo) ++redone_;
+  }
+  // Records replayed so far.
+  uint64_t redone() const { return redone_; }
 
   Status InitDb() {
     Node node(&world_.env(host_), config_);
@@ -109,6 +116,7 @@ class NodeWorld {
   sim::Disk disk_;
   sim::World world_;
   env::HostId host_ = 0;
+  uint64_t redone_ = 0;
   Config config_;
   std::unique_ptr<Node> node_;
 };
@@ -171,6 +179,91 @@ TEST(Node, OpenTransactionIsGoneAfterACrash) {
   w.Start();
   EXPECT_EQ(w.Sql("SELECT count(*) FROM t"), Rows{"0"});
   w.Shutdown();
+}
+
+// What each of several clients was told, in order.
+using Answers = std::vector<std::string>;
+
+void Say(Session& session, const std::string& sql, Answers* answers) {
+  for (const StatementResult& result : session.ExecuteText(sql)) {
+    answers->push_back(result.status.ok() ? result.command_tag
+                                          : result.status.ToString());
+  }
+}
+
+constexpr char kCutOff[] =
+    "57P01: terminating connection due to administrator command";
+
+// One client has a transaction open and thinks, another waits for it, a third
+// comes later: a fast shutdown waits for none of them.
+TEST(Node, FastShutdownCutsClientsOffAndLeavesNothingToRedo) {
+  for (uint64_t seed = 1; seed <= 20; ++seed) {
+    NodeWorld w(seed);
+    ASSERT_TRUE(w.InitDb().ok());
+    w.Start();
+    w.Sql("CREATE TABLE t (a int)");
+    w.Sql("INSERT INTO t VALUES (1)");
+    Answers open;
+    Answers waits;
+    w.node().AddClient("open", [&](Session& session) {
+      Say(session, "BEGIN", &open);
+      Say(session, "UPDATE t SET a = 2", &open);
+      w.world().RequestStop();
+      while (!session.terminated()) {
+        session.backend().env->tasks->Park(SITE_ID(postmaster_wait));
+        Say(session, "SELECT 1", &open);
+      }
+      Say(session, "COMMIT", &open);
+    });
+    ASSERT_EQ(w.world().Run(), sim::World::StopReason::kStopped);
+    w.node().AddClient("waits", [&](Session& session) {
+      Say(session, "INSERT INTO t VALUES (7)", &waits);
+      w.world().RequestStop();
+      Say(session, "UPDATE t SET a = 3", &waits);
+    });
+    ASSERT_EQ(w.world().Run(), sim::World::StopReason::kStopped);
+    w.node().RequestShutdown(ShutdownMode::kFast);
+    w.node().AddClient("late", [](Session&) { FAIL() << "was let in"; });
+    ASSERT_EQ(w.world().Run(), sim::World::StopReason::kIdle) << w.Why();
+    EXPECT_EQ(w.node().state(), NodeState::kStopped);
+    EXPECT_EQ(w.node().ClientsLeft(), 3);
+    EXPECT_EQ(open, (Answers{"BEGIN", "UPDATE 1", kCutOff, kCutOff}));
+    EXPECT_EQ(waits, (Answers{"INSERT 0 1", kCutOff}));
+    EXPECT_FALSE(w.disk().AnythingPending());
+    // Nothing of it is lost if the machine is switched off now.
+    w.Crash(sim::CrashKind::kPowerLoss);
+    uint64_t redone = w.redone();
+    w.Start();
+    EXPECT_EQ(w.Sql("SELECT a FROM t ORDER BY a"), (Rows{"1", "7"}));
+    EXPECT_EQ(w.redone(), redone) << "seed " << seed;
+    w.Shutdown();
+  }
+}
+
+TEST(Node, ImmediateShutdownIsRecoveredFrom) {
+  for (uint64_t seed = 1; seed <= 20; ++seed) {
+    NodeWorld w(seed);
+    ASSERT_TRUE(w.InitDb().ok());
+    w.Start();
+    w.Sql("CREATE TABLE t (a int)");
+    w.Sql("INSERT INTO t VALUES (1)");
+    w.node().AddClient("open", [&](Session& session) {
+      session.ExecuteText("BEGIN; INSERT INTO t VALUES (2)");
+      w.world().RequestStop();
+      session.backend().env->tasks->Park(SITE_ID(postmaster_wait));
+      FAIL() << "outlived its node";
+    });
+    ASSERT_EQ(w.world().Run(), sim::World::StopReason::kStopped);
+    w.node().RequestShutdown(ShutdownMode::kImmediate);
+    ASSERT_EQ(w.world().Run(), sim::World::StopReason::kIdle) << w.Why();
+    EXPECT_EQ(w.node().state(), NodeState::kStopped);
+    w.Crash(sim::CrashKind::kProcess);
+    uint64_t redone = w.redone();
+    w.Start();
+    EXPECT_EQ(w.Sql("SELECT a FROM t"), Rows{"1"});
+    EXPECT_GT(w.redone(), redone);
+    w.Shutdown();
+  }
 }
 
 TEST(Node, DirectoryWithoutControlFileIsRefused) {

@@ -6,6 +6,7 @@
 #include "engine/commands/tablecmds.h"
 #include "engine/common/errcodes.h"
 #include "engine/ipc/lwlock.h"
+#include "engine/ipc/proc.h"
 #include "engine/sql/analyze.h"
 #include "engine/sql/executor.h"
 #include "engine/sql/guc.h"
@@ -82,6 +83,7 @@ struct Session::Impl {
   IsolationName isolation = IsolationName::kReadCommitted;
   bool read_only = false;
   bool snapshot_taken = false;  // isolation and the like are fixed then
+  bool terminated = false;
   TransactionId last_xid = kInvalidTransactionId;
   XLogRecPtr last_lsn = kInvalidXLogRecPtr;
   env::LookupMap<std::string, ParsedText> parsed;
@@ -190,6 +192,7 @@ StatementResult Session::Impl::Run(const Statement& s,
   Status status =
       RunStatement(s, params, count > 1, index + 1 == count, &result);
   if (!status.ok()) {
+    terminated |= status.sqlstate() == ERRCODE_ADMIN_SHUTDOWN;
     HandleError();
     StatementResult failed;
     failed.notices = std::move(result.notices);
@@ -203,6 +206,7 @@ StatementResult Session::Impl::Run(const Statement& s,
 Status Session::Impl::RunStatement(const Statement& s,
                                    std::span<const Expr> params, bool several,
                                    bool last, StatementResult* result) {
+  RETURN_IF_ERROR(CheckForInterrupts(be));
   bool ends_block = Is<CommitStmt>(s) || Is<RollbackStmt>(s);
   if (state == BlockState::kFailed && !ends_block) {
     return SqlError(ERRCODE_IN_FAILED_SQL_TRANSACTION,
@@ -484,6 +488,8 @@ std::vector<StatementResult> Session::ExecuteText(std::string_view sql) {
   }
   return results;
 }
+
+bool Session::terminated() const { return impl_->terminated; }
 
 TransactionStatus Session::transaction_status() const {
   switch (impl_->state) {

@@ -46,6 +46,9 @@ class Session {
 
   // The client goes away: rolls back what is still open. Suspends: yes.
   void Close();
+  // The node ended this session (a fast shutdown): its last statement said so
+  // with ERRCODE_ADMIN_SHUTDOWN, and so will any other.
+  bool terminated() const;
 
   TransactionStatus transaction_status() const;
   // xid and commit LSN of the last transaction that this session committed

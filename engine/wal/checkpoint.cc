@@ -182,10 +182,11 @@ class CheckPointer {
             "concurrent write-ahead log activity while database system is "
             "shutting down");
     }
-    // After a shutdown checkpoint this process may log nothing more; after
-    // recovery, nothing until the node is in production.
-    if (shutdown_)
-      XLogLocal(be_).LocalXLogInsertAllowed = end_of_recovery_ ? -1 : 0;
+    // After a shutdown checkpoint this process may log nothing more. The one
+    // that ends a recovery goes on as before.
+    if (shutdown_ && !end_of_recovery_) {
+      XLogLocal(be_).LocalXLogInsertAllowed = 0;
+    }
     Emit(CheckpointPhase::kRecord);
     return end;
   }

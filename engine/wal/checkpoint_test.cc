@@ -5,7 +5,10 @@
 #include <rapidcheck.h>
 
 #include <algorithm>
+#include <cstring>
+#include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "engine/common/sites.h"
@@ -15,7 +18,9 @@
 #include "engine/wal/xlog.h"
 #include "engine/wal/xlog_ctl.h"
 #include "engine/wal/xlog_internal.h"
+#include "engine/wal/xlog_redo.h"
 #include "engine/wal/xloginsert.h"
+#include "engine/wal/xlogrecord.h"
 
 namespace engine {
 namespace {
@@ -108,6 +113,38 @@ TEST(ControlFile, FollowsTheLifeOfTheNode) {
   EXPECT_EQ(data.checkPointCopy.redo, data.checkPoint);
   node.RunToEnd({});
   EXPECT_EQ(node.redone(), 0u);
+}
+
+// wal_log_hints may change between two starts; the log says so, for whoever
+// replays it, and pg_control at once.
+TEST(ControlFile, ChangedSettingsAreLoggedAtTheNextStart) {
+  WalTestOptions options = Options();
+  std::unique_ptr<sim::Disk> disk;
+  {
+    WalTestNode node(options);
+    node.RunToEnd({}, /*checkpointer=*/true);
+    EXPECT_EQ(ControlOf(node).wal_log_hints, 0);
+    EXPECT_TRUE(node.inserted().empty() ||
+                node.inserted().size() == 1u);  // the shutdown checkpoint
+    disk = node.TakeDisk();
+  }
+  options.config.wal_log_hints = true;
+  WalTestNode node(options, std::move(disk));
+  node.RunToEnd({[](Backend& be) { ToyExtend(be, 1); }});
+  ASSERT_FALSE(node.inserted().empty());
+  const std::string& first = node.inserted().front().second;
+  ASSERT_EQ(first.size(), kSizeOfXLogRecord + 2 + sizeof(xl_parameter_change));
+  XLogRecord record;
+  std::memcpy(&record, first.data(), sizeof(record));
+  EXPECT_EQ(record.xl_rmid, RM_XLOG_ID);
+  EXPECT_EQ(record.xl_info, XLOG_PARAMETER_CHANGE);
+  EXPECT_EQ(ControlOf(node).wal_log_hints, 1);
+  // It is replayed, and not logged again.
+  size_t records = node.inserted().size();
+  node.ProcessCrash();
+  node.RunToEnd({});
+  EXPECT_EQ(ControlOf(node).wal_log_hints, 1);
+  EXPECT_EQ(node.inserted().size(), records + 1);  // end of recovery
 }
 
 TEST(Checkpoint, AnIdleNodeSkipsIt) {

@@ -141,6 +141,31 @@ Status WriteAndSync(Backend& be, uint32_t open_flags, ControlFileData data) {
 
 }  // namespace
 
+xl_parameter_change ParametersOf(const ControlFileData& data) {
+  xl_parameter_change parameters;
+  parameters.MaxConnections = data.MaxConnections;
+  parameters.max_worker_processes = data.max_worker_processes;
+  parameters.max_wal_senders = data.max_wal_senders;
+  parameters.max_prepared_xacts = data.max_prepared_xacts;
+  parameters.max_locks_per_xact = data.max_locks_per_xact;
+  parameters.wal_level = data.wal_level;
+  parameters.wal_log_hints = data.wal_log_hints;
+  parameters.track_commit_timestamp = data.track_commit_timestamp;
+  return parameters;
+}
+
+void SetParameters(const xl_parameter_change& parameters,
+                   ControlFileData* data) {
+  data->MaxConnections = parameters.MaxConnections;
+  data->max_worker_processes = parameters.max_worker_processes;
+  data->max_wal_senders = parameters.max_wal_senders;
+  data->max_prepared_xacts = parameters.max_prepared_xacts;
+  data->max_locks_per_xact = parameters.max_locks_per_xact;
+  data->wal_level = parameters.wal_level;
+  data->wal_log_hints = parameters.wal_log_hints;
+  data->track_commit_timestamp = parameters.track_commit_timestamp;
+}
+
 ControlFileData NewControlFile(const Config& config) {
   ControlFileData data;
   data.system_identifier = config.system_identifier;

@@ -88,6 +88,29 @@ static_assert(offsetof(ControlFileData, mock_authentication_nonce) == 256);
 static_assert(offsetof(ControlFileData, crc) == 288);
 static_assert(std::has_unique_object_representations_v<ControlFileData>);
 
+// Body of XLOG_PARAMETER_CHANGE: the settings of ControlFileData that whoever
+// replays the log must know.
+struct xl_parameter_change {
+  uint32_t MaxConnections = 0;
+  uint32_t max_worker_processes = 0;
+  uint32_t max_wal_senders = 0;
+  uint32_t max_prepared_xacts = 0;
+  uint32_t max_locks_per_xact = 0;
+  uint32_t wal_level = 0;
+  uint8_t wal_log_hints = 0;
+  uint8_t track_commit_timestamp = 0;
+  uint8_t pad[2] = {};
+
+  bool operator==(const xl_parameter_change&) const = default;
+};
+static_assert(sizeof(xl_parameter_change) == 28);
+static_assert(offsetof(xl_parameter_change, wal_log_hints) == 24);
+static_assert(std::has_unique_object_representations_v<xl_parameter_change>);
+
+xl_parameter_change ParametersOf(const ControlFileData& data);
+void SetParameters(const xl_parameter_change& parameters,
+                   ControlFileData* data);
+
 // What initdb would write for this configuration; state and checkpoint unset.
 ControlFileData NewControlFile(const Config& config);
 

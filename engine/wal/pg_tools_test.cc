@@ -110,9 +110,17 @@ std::string ExpectedStart(const XLogReaderState& r) {
       r.ReadRecPtr() & 0xFFFFFFFF, r.prev() >> 32, r.prev() & 0xFFFFFFFF);
 }
 
-TEST(PgTools, PgWaldumpReadsTheSameRecords) {
+class PgWaldump : public ::testing::TestWithParam<WalCompression> {};
+
+INSTANTIATE_TEST_SUITE_P(WalCompression, PgWaldump,
+                         ::testing::Values(WalCompression::kOff,
+                                           WalCompression::kPglz,
+                                           WalCompression::kLz4));
+
+TEST_P(PgWaldump, ReadsTheSameRecords) {
   ASSERT_TRUE(HaveTool("pg_waldump")) << "postgresql-15 is not installed";
   WalTestOptions options;
+  options.config.wal_compression = GetParam();
   options.config.wal_segment_size = kSegment;
   WalTestNode node(options);
   node.RunToEnd({WriteRecords});
@@ -157,6 +165,14 @@ TEST(PgTools, PgWaldumpReadsTheSameRecords) {
                       "fork vm blk 2"),
             std::string::npos);
   EXPECT_NE(dump.find("NEXTOID 24576"), std::string::npos);
+  if (GetParam() == WalCompression::kOff) return;
+  std::string blocks =
+      RunCommand(fmt::format("{}pg_waldump -b -p '{}' -s {}", kBin,
+                             directory.path() + "/pg_wal", LsnToString(first)));
+  EXPECT_NE(blocks.find(GetParam() == WalCompression::kPglz ? "method: pglz"
+                                                            : "method: lz4"),
+            std::string::npos)
+      << blocks;
 }
 
 TEST(PgTools, PgControldataReadsTheControlFile) {

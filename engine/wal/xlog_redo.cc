@@ -6,6 +6,7 @@
 
 #include "engine/common/errcodes.h"
 #include "engine/wal/checkpoint.h"
+#include "engine/wal/control_file.h"
 #include "engine/wal/xlog_ctl.h"
 #include "engine/wal/xlog_internal.h"
 #include "engine/wal/xloginsert.h"
@@ -87,6 +88,16 @@ Status RedoFpwChange(Backend& be, XLogReaderState& record) {
   return {};
 }
 
+Status RedoParameterChange(Backend& be, XLogReaderState& record) {
+  xl_parameter_change body;
+  if (!BodyAs(record, &body)) return WrongLength(record, "PARAMETER_CHANGE");
+  XLogCtlData& ctl = XLogCtl(be);
+  LWLockGuard guard(be, ctl.ControlFileLock, LWLockMode::kExclusive);
+  SetParameters(body, &ctl.control_file);
+  WriteControlFile(be, ctl.control_file);
+  return {};
+}
+
 }  // namespace
 
 Result<CheckPoint> DecodeCheckPoint(std::string_view bytes) {
@@ -120,10 +131,11 @@ Status XlogRedo(Backend& be, XLogReaderState& record) {
       return RedoOverwriteContrecord(record);
     case XLOG_FPW_CHANGE:
       return RedoFpwChange(be, record);
+    case XLOG_PARAMETER_CHANGE:
+      return RedoParameterChange(be, record);
     case XLOG_NOOP:
     case XLOG_SWITCH:
     case XLOG_RESTORE_POINT:
-    case XLOG_PARAMETER_CHANGE:
     case XLOG_BACKUP_END:
     case XLOG_END_OF_RECOVERY:
       return {};

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "engine/common/sites.h"
+#include "engine/wal/fpi_compression.h"
 #include "engine/wal/wal_test_node.h"
 #include "engine/wal/xlog_ctl.h"
 #include "engine/wal/xlog_internal.h"
@@ -83,6 +84,7 @@ TEST(XLog, NamesCarryTimelineAndSegment) {
 struct BlockPlan {
   bool image;
   bool keep_data;
+  bool noise;  // does not compress
   uint16_t lower;
   uint16_t upper;
   std::string data;
@@ -92,6 +94,7 @@ BlockPlan GenBlock() {
   BlockPlan plan;
   plan.image = *rc::gen::arbitrary<bool>();
   plan.keep_data = *rc::gen::arbitrary<bool>();
+  plan.noise = *rc::gen::arbitrary<bool>();
   plan.lower = *rc::gen::inRange<uint16_t>(0, BLCKSZ);
   plan.upper = *rc::gen::inRange<uint16_t>(0, BLCKSZ + 2);
   plan.data = *rc::gen::container<std::string>(rc::gen::arbitrary<char>());
@@ -100,8 +103,10 @@ BlockPlan GenBlock() {
 
 std::string PageFor(const BlockPlan& plan, size_t number) {
   std::string page(BLCKSZ, '\0');
+  uint32_t noise = static_cast<uint32_t>(number) + 1;
   for (size_t i = kSizeOfPageHeaderData; i < page.size(); ++i) {
-    page[i] = static_cast<char>(i * 31 + number);
+    noise = noise * 1664525 + 1013904223;
+    page[i] = static_cast<char>(plan.noise ? noise >> 24 : i * 31 + number);
   }
   PageHeader(page.data())->pd_lower = plan.lower;
   PageHeader(page.data())->pd_upper = plan.upper;
@@ -129,7 +134,10 @@ TEST(XLog, ARecordComesBackAsItWasRegistered) {
     std::vector<std::string> pages;
     for (size_t i = 0; i < nblocks; ++i) pages.push_back(PageFor(blocks[i], i));
 
-    WalTestNode node(SmallSegments());
+    WalTestOptions options = SmallSegments();
+    options.config.wal_compression = *rc::gen::element(
+        WalCompression::kOff, WalCompression::kPglz, WalCompression::kLz4);
+    WalTestNode node(options);
     XLogRecPtr end = 0;
     node.RunToEnd({[&](Backend& be) {
       // Moves the record to anywhere on its page.
@@ -183,6 +191,15 @@ TEST(XLog, ARecordComesBackAsItWasRegistered) {
                         id, std::span<char, BLCKSZ>(restored.data(), BLCKSZ))
                     .ok());
       RC_ASSERT(restored == WithoutHole(blocks[i], pages[i]));
+      uint8_t method = block.bimg_info & BKPIMAGE_COMPRESSED;
+      RC_ASSERT(method == 0 ||
+                method == CompressionBit(options.config.wal_compression));
+      // Noise is logged as it is; so is nothing else that is long enough.
+      size_t raw = BLCKSZ - size_t{block.hole_length};
+      if (blocks[i].noise && raw > 7000) RC_ASSERT(method == 0);
+      bool compresses = options.config.wal_compression != WalCompression::kOff;
+      if (compresses && !blocks[i].noise && raw > 2048) RC_ASSERT(method != 0);
+      RC_ASSERT(method == 0 || block.image.size() + 2 < raw);
     }
     RC_ASSERT(!reader.ReadRecord());
   }));

@@ -4,9 +4,11 @@
 #include <fmt/format.h>
 
 #include <cstring>
+#include <memory>
 #include <string>
 #include <string_view>
 
+#include "engine/wal/fpi_compression.h"
 #include "engine/wal/xlog_internal.h"
 #include "engine/wal/xlogreader.h"
 #include "engine/wal/xlogrecord.h"
@@ -18,25 +20,38 @@ std::string ShortData(XLogRecPtr lsn) {
   return fmt::format("record with invalid length at {}", LsnToString(lsn));
 }
 
-// What is wrong with an image's header, or nullptr.
-const char* ImageHeaderFault(const DecodedBkpBlock& block, uint16_t length) {
+// What is wrong with an image's header, or "".
+std::string ImageHeaderFault(const DecodedBkpBlock& block, uint16_t length) {
   bool hole = (block.bimg_info & BKPIMAGE_HAS_HOLE) != 0;
   bool compressed = (block.bimg_info & BKPIMAGE_COMPRESSED) != 0;
   if (hole &&
       (block.hole_offset == 0 || block.hole_length == 0 || length == BLCKSZ)) {
-    return "BKPIMAGE_HAS_HOLE set";
+    return fmt::format(
+        "BKPIMAGE_HAS_HOLE set, but hole offset {} length {} block image "
+        "length {}",
+        block.hole_offset, block.hole_length, length);
   }
   if (!hole && (block.hole_offset != 0 || block.hole_length != 0)) {
-    return "BKPIMAGE_HAS_HOLE not set";
+    return fmt::format(
+        "BKPIMAGE_HAS_HOLE not set, but hole offset {} length {}",
+        block.hole_offset, block.hole_length);
   }
-  if (compressed && length == BLCKSZ) return "BKPIMAGE_COMPRESSED set";
+  if (compressed && length == BLCKSZ) {
+    return fmt::format("BKPIMAGE_COMPRESSED set, but block image length {}",
+                       length);
+  }
   if (!hole && !compressed && length != BLCKSZ) {
-    return "neither BKPIMAGE_HAS_HOLE nor BKPIMAGE_COMPRESSED set";
+    return fmt::format(
+        "neither BKPIMAGE_HAS_HOLE nor BKPIMAGE_COMPRESSED set, but block "
+        "image length is {}",
+        length);
   }
+  // Beyond PostgreSQL, which trusts what passed the CRC.
   if (block.hole_offset + block.hole_length > BLCKSZ) {
-    return "hole beyond the page's end";
+    return fmt::format("hole offset {} length {} beyond the end of the page",
+                       block.hole_offset, block.hole_length);
   }
-  return nullptr;
+  return {};
 }
 
 }  // namespace
@@ -56,11 +71,9 @@ bool XLogReaderState::DecodeImageHeader(ByteCursor* in, DecodedBkpBlock* block,
   } else if (hole && !in->Get(&block->hole_length)) {
     return Fail(ShortData(lsn));
   }
-  const char* fault = ImageHeaderFault(*block, *image_length);
-  if (fault == nullptr) return true;
-  return Fail(fmt::format(
-      "{}, but hole offset {} length {} block image length {} at {}", fault,
-      block->hole_offset, block->hole_length, *image_length, LsnToString(lsn)));
+  std::string fault = ImageHeaderFault(*block, *image_length);
+  if (fault.empty()) return true;
+  return Fail(fmt::format("{} at {}", fault, LsnToString(lsn)));
 }
 
 // Decodes one block header. The lengths of image and data go into the views,
@@ -83,11 +96,14 @@ bool XLogReaderState::DecodeBlockHeader(ByteCursor* in, uint8_t id,
   }
   block.has_image = (block.flags & BKPBLOCK_HAS_IMAGE) != 0;
   block.has_data = (block.flags & BKPBLOCK_HAS_DATA) != 0;
-  if (block.has_data != (data_length > 0)) {
-    return Fail(fmt::format(
-        "BKPBLOCK_HAS_DATA {}set, but data length is {} "
-        "at {}",
-        block.has_data ? "" : "not ", data_length, LsnToString(lsn)));
+  if (block.has_data && data_length == 0) {
+    return Fail(fmt::format("BKPBLOCK_HAS_DATA set, but no data included at {}",
+                            LsnToString(lsn)));
+  }
+  if (!block.has_data && data_length != 0) {
+    return Fail(
+        fmt::format("BKPBLOCK_HAS_DATA not set, but data length is {} at {}",
+                    data_length, LsnToString(lsn)));
   }
   uint16_t image_length = 0;
   if (block.has_image && !DecodeImageHeader(in, &block, &image_length, lsn)) {
@@ -173,22 +189,37 @@ bool XLogReaderState::DecodeRecord(std::string_view record, XLogRecPtr lsn) {
 
 Status XLogReaderState::RestoreBlockImage(uint8_t id,
                                           std::span<char, BLCKSZ> page) const {
-  auto corrupted = [&](std::string_view what) {
+  auto corrupted = [&](std::string_view what, std::string_view how) {
     return Status(env::Code::kCorrupted,
-                  fmt::format("could not restore image at {} {}, block {}",
-                              LsnToString(read_rec_ptr_), what, id));
+                  fmt::format("could not {} image at {}{}, block {}", what,
+                              LsnToString(read_rec_ptr_), how, id));
   };
-  if (!HasBlock(id)) return corrupted("with invalid block");
+  if (!HasBlock(id)) {
+    return corrupted("restore", " with invalid block specified");
+  }
   const DecodedBkpBlock& block = blocks_[id];
-  if (!block.has_image) return corrupted("with invalid state");
-  if ((block.bimg_info & BKPIMAGE_COMPRESSED) != 0) {
-    return corrupted("compressed with a method not supported by build");
+  if (!block.has_image) return corrupted("restore", " with invalid state");
+  std::string_view image = block.image;
+  size_t stored = BLCKSZ - size_t{block.hole_length};
+  std::unique_ptr<char[]> raw;
+  uint8_t method = block.bimg_info & BKPIMAGE_COMPRESSED;
+  if (method == BKPIMAGE_COMPRESS_PGLZ || method == BKPIMAGE_COMPRESS_LZ4) {
+    raw.reset(new char[BLCKSZ]);
+    if (!DecompressImage(method, image, {raw.get(), stored})) {
+      return corrupted("decompress", "");
+    }
+    image = {raw.get(), stored};
+  } else if (method == BKPIMAGE_COMPRESS_ZSTD) {
+    return corrupted("restore", " compressed with zstd not supported by build");
+  } else if (method != 0) {
+    return corrupted("restore", " compressed with unknown method");
   }
   // The decoder made sure that image and hole add up to a page.
+  SIM_CHECK(image.size() == stored);
   size_t hole_end = size_t{block.hole_offset} + block.hole_length;
-  std::memcpy(page.data(), block.image.data(), block.hole_offset);
+  std::memcpy(page.data(), image.data(), block.hole_offset);
   std::memset(page.data() + block.hole_offset, 0, block.hole_length);
-  std::memcpy(page.data() + hole_end, block.image.data() + block.hole_offset,
+  std::memcpy(page.data() + hole_end, image.data() + block.hole_offset,
               page.size() - hole_end);
   return {};
 }

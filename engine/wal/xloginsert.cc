@@ -7,6 +7,8 @@
 #include <vector>
 
 #include "engine/common/checksum.h"
+#include "engine/common/sites.h"
+#include "engine/wal/fpi_compression.h"
 #include "engine/wal/rmgr.h"
 #include "engine/wal/xlog.h"
 #include "engine/wal/xlog_ctl.h"
@@ -24,7 +26,8 @@ constexpr size_t kMaxHeaderBytes =
     kSizeOfXLogRecord + kSizeOfXLogRecordDataHeaderLong +
     kMaxBlocks *
         (kSizeOfXLogRecordBlockHeader + kSizeOfXLogRecordBlockImageHeader +
-         sizeof(RelFileNode) + sizeof(BlockNumber));
+         kSizeOfXLogRecordBlockCompressHeader + sizeof(RelFileNode) +
+         sizeof(BlockNumber));
 
 // Registered bytes of one owner (a block, or the main data) in the order of
 // registration: a list of stretches of the workspace's data.
@@ -49,8 +52,17 @@ struct RegisteredBlock {
   // Set by assembly.
   bool include_image = false;
   bool include_data = false;
-  uint16_t hole_offset = 0;
-  uint16_t hole_length = 0;
+  PageHole hole;
+  // Where the compressed image is in the workspace; length 0: not compressed.
+  size_t compressed_offset = 0;
+  uint16_t compressed_length = 0;
+
+  bool compressed() const { return compressed_length > 0; }
+  // Length of the image as it is logged.
+  uint16_t image_length() const {
+    return compressed() ? compressed_length
+                        : static_cast<uint16_t>(BLCKSZ - hole.length);
+  }
 };
 
 // Space that grows and keeps what it has; not initialised.
@@ -93,15 +105,13 @@ class Writer {
 
 // The unused middle of a standard page need not be logged.
 void FindHole(RegisteredBlock* block) {
-  block->hole_offset = 0;
-  block->hole_length = 0;
+  block->hole = {};
   if ((block->flags & REGBUF_STANDARD) == 0) return;
   const PageHeaderData* header = PageHeader(block->page);
   uint16_t lower = header->pd_lower;
   uint16_t upper = header->pd_upper;
   if (lower < kSizeOfPageHeaderData || upper <= lower || upper > BLCKSZ) return;
-  block->hole_offset = lower;
-  block->hole_length = static_cast<uint16_t>(upper - lower);
+  block->hole = {lower, static_cast<uint16_t>(upper - lower)};
 }
 
 }  // namespace
@@ -115,7 +125,10 @@ struct XLogInsertion::Impl : public LayerState {
   std::vector<Chunk> chunks;
   Scratch data;
   uint32_t data_length = 0;
+  Scratch compressed;  // images of this assembly
+  size_t compressed_size = 0;
   Scratch record;
+  char* payload = nullptr;  // in record, behind the headers
   uint8_t record_flags = 0;
   bool inserted = false;
 
@@ -126,11 +139,15 @@ struct XLogInsertion::Impl : public LayerState {
   // Decides on images and data; returns the oldest LSN of a page that goes
   // without image because it is newer than the redo pointer, or 0.
   XLogRecPtr ChooseImages();
+  void Compress(RegisteredBlock* block);
   size_t PayloadBytes() const;
+  void PutImageHeader(Writer* out, const RegisteredBlock& block) const;
   char* PutHeaders(char* at) const;
   char* PutPayload(char* at) const;
+  void PutImage(Writer* out, const RegisteredBlock& block);
   void PutChunks(Writer* out, const ChunkList& list);
   std::span<char> Assemble(RmgrId rmid, uint8_t info, XLogRecPtr* fpw_lsn);
+  void CopyPagesAgain();
 };
 
 void XLogInsertion::Impl::Reset(Backend& backend) {
@@ -179,6 +196,7 @@ RegisteredBlock& XLogInsertion::Impl::NewBlock(uint8_t block_id,
 XLogRecPtr XLogInsertion::Impl::ChooseImages() {
   const XLogLocalData& local = XLogLocal(*be);
   XLogRecPtr fpw_lsn = 0;
+  compressed_size = 0;
   for (int i = 0; i <= max_block_id; ++i) {
     RegisteredBlock& block = blocks[static_cast<size_t>(i)];
     if (!block.in_use) continue;
@@ -193,9 +211,26 @@ XLogRecPtr XLogInsertion::Impl::ChooseImages() {
     block.include_image = image;
     block.include_data = block.data.length > 0 &&
                          (!image || (block.flags & REGBUF_KEEP_DATA) != 0);
-    if (image) FindHole(&block);
+    if (!image) continue;
+    FindHole(&block);
+    Compress(&block);
   }
   return fpw_lsn;
+}
+
+void XLogInsertion::Impl::Compress(RegisteredBlock* block) {
+  block->compressed_length = 0;
+  WalCompression method = be->config().wal_compression;
+  if (method == WalCompression::kOff) return;
+  char* out = compressed.Reserve(compressed_size + kMaxCompressedImageBytes) +
+              compressed_size;
+  std::optional<uint16_t> length = CompressImage(
+      method, block->page, block->hole,
+      std::span<char, kMaxCompressedImageBytes>(out, kMaxCompressedImageBytes));
+  if (!length.has_value()) return;
+  block->compressed_offset = compressed_size;
+  block->compressed_length = *length;
+  compressed_size += *length;
 }
 
 size_t XLogInsertion::Impl::PayloadBytes() const {
@@ -203,10 +238,24 @@ size_t XLogInsertion::Impl::PayloadBytes() const {
   for (int i = 0; i <= max_block_id; ++i) {
     const RegisteredBlock& block = blocks[static_cast<size_t>(i)];
     if (!block.in_use) continue;
-    if (block.include_image) size += BLCKSZ - size_t{block.hole_length};
+    if (block.include_image) size += block.image_length();
     if (block.include_data) size += block.data.length;
   }
   return size;
+}
+
+void XLogInsertion::Impl::PutImageHeader(Writer* out,
+                                         const RegisteredBlock& block) const {
+  bool has_hole = block.hole.length > 0;
+  uint8_t bimg_info = BKPIMAGE_APPLY;
+  if (has_hole) bimg_info |= BKPIMAGE_HAS_HOLE;
+  if (block.compressed()) {
+    bimg_info |= CompressionBit(be->config().wal_compression);
+  }
+  out->Put(block.image_length());
+  out->Put(block.hole.offset);
+  out->Put(bimg_info);
+  if (has_hole && block.compressed()) out->Put(block.hole.length);
 }
 
 char* XLogInsertion::Impl::PutHeaders(char* at) const {
@@ -227,13 +276,7 @@ char* XLogInsertion::Impl::PutHeaders(char* at) const {
     out.Put(static_cast<uint8_t>(i));
     out.Put(fork_flags);
     out.Put(static_cast<uint16_t>(block.include_data ? block.data.length : 0));
-    if (block.include_image) {
-      out.Put(static_cast<uint16_t>(BLCKSZ - block.hole_length));
-      out.Put(block.hole_offset);
-      uint8_t bimg_info = BKPIMAGE_APPLY;
-      if (block.hole_length > 0) bimg_info |= BKPIMAGE_HAS_HOLE;
-      out.Put(bimg_info);
-    }
+    if (block.include_image) PutImageHeader(&out, block);
     if (!same_rel) out.Put(block.tag.rnode);
     out.Put(block.tag.blockNum);
   }
@@ -254,14 +297,23 @@ char* XLogInsertion::Impl::PutPayload(char* at) const {
     const RegisteredBlock& block = blocks[static_cast<size_t>(i)];
     if (!block.in_use) continue;
     if (block.include_image) {
-      size_t hole_end = size_t{block.hole_offset} + block.hole_length;
-      out.PutBytes(block.page, block.hole_offset);
-      out.PutBytes(block.page + hole_end, BLCKSZ - hole_end);
+      self->PutImage(&out, block);
     }
     if (block.include_data) self->PutChunks(&out, block.data);
   }
   self->PutChunks(&out, main_data);
   return out.at();
+}
+
+void XLogInsertion::Impl::PutImage(Writer* out, const RegisteredBlock& block) {
+  if (block.compressed()) {
+    out->PutBytes(compressed.get() + block.compressed_offset,
+                  block.compressed_length);
+    return;
+  }
+  size_t hole_end = size_t{block.hole.offset} + block.hole.length;
+  out->PutBytes(block.page, block.hole.offset);
+  out->PutBytes(block.page + hole_end, BLCKSZ - hole_end);
 }
 
 void XLogInsertion::Impl::PutChunks(Writer* out, const ChunkList& list) {
@@ -278,7 +330,8 @@ std::span<char> XLogInsertion::Impl::Assemble(RmgrId rmid, uint8_t info,
                                               XLogRecPtr* fpw_lsn) {
   *fpw_lsn = ChooseImages();
   char* begin = record.Reserve(kMaxHeaderBytes + PayloadBytes());
-  char* end = PutPayload(PutHeaders(begin + kSizeOfXLogRecord));
+  payload = PutHeaders(begin + kSizeOfXLogRecord);
+  char* end = PutPayload(payload);
   auto total_length = static_cast<size_t>(end - begin);
   XLogRecord header;
   header.xl_tot_len = static_cast<uint32_t>(total_length);
@@ -289,6 +342,13 @@ std::span<char> XLogInsertion::Impl::Assemble(RmgrId rmid, uint8_t info,
                              total_length - kSizeOfXLogRecord);
   std::memcpy(begin, &header, sizeof(header));
   return {begin, total_length};
+}
+
+// What hint images did before they were copied first: the page is read once
+// for the CRC and once more for the log, and others may set hints in between.
+void XLogInsertion::Impl::CopyPagesAgain() {
+  YIELD_POINT(wal_buffer_advance);
+  if (compressed_size == 0) PutPayload(payload);
 }
 
 XLogInsertion::XLogInsertion(Backend& be) {
@@ -345,6 +405,10 @@ XLogRecPtr XLogInsertion::Insert(RmgrId rmid, uint8_t info) {
   for (;;) {
     XLogRecPtr fpw_lsn = 0;
     std::span<char> record = impl_->Assemble(rmid, info, &fpw_lsn);
+    if (PLANTED(hint_image_from_live_page) && rmid == RM_XLOG_ID &&
+        info == XLOG_FPI_FOR_HINT) {
+      impl_->CopyPagesAgain();
+    }
     XLogRecPtr end = XLogInsertRecord(be, record, fpw_lsn, impl_->record_flags);
     if (end != kInvalidXLogRecPtr) return end;
   }

@@ -1,10 +1,12 @@
 // Where the log ends: cut, torn, stale and damaged bytes.
 #include "engine/wal/xlogreader.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
 
 #include <cstring>
+#include <functional>
 #include <map>
 #include <string>
 #include <vector>
@@ -148,9 +150,11 @@ TEST(XLogReader, AnyChangedByteEndsTheLogThere) {
 
 // Puts a record's header and body in place by hand.
 void PutRecord(Log* log, XLogRecPtr at, XLogRecPtr prev, uint32_t total) {
-  std::string bytes(total, '\0');
-  std::string body(1, static_cast<char>(XLR_BLOCK_ID_DATA_SHORT));
-  body.push_back(static_cast<char>(total - kSizeOfXLogRecord - 2));
+  bool is_long = total - kSizeOfXLogRecord - 2 > 255;
+  std::string body(1, static_cast<char>(is_long ? XLR_BLOCK_ID_DATA_LONG
+                                                : XLR_BLOCK_ID_DATA_SHORT));
+  uint32_t length = total - kSizeOfXLogRecord - (is_long ? 5 : 2);
+  body.append(reinterpret_cast<const char*>(&length), is_long ? 4 : 1);
   body.resize(total - kSizeOfXLogRecord, 's');
   XLogRecord header;
   header.xl_tot_len = total;
@@ -159,9 +163,164 @@ void PutRecord(Log* log, XLogRecPtr at, XLogRecPtr prev, uint32_t total) {
   uint32_t crc = Crc32cComp(kCrc32cInit, body.data(), body.size());
   header.xl_crc =
       Crc32cFin(Crc32cComp(crc, &header, offsetof(XLogRecord, xl_crc)));
+  std::string bytes(total, '\0');
   std::memcpy(bytes.data(), &header, sizeof(header));
   std::memcpy(bytes.data() + sizeof(header), body.data(), body.size());
   for (size_t i = 0; i < bytes.size(); ++i) log->at(at + i) = bytes[i];
+}
+
+// One way for a log to end: what is done to the bytes behind its last record,
+// and what the reader says then, as PostgreSQL would.
+struct EndOfLog {
+  const char* what;
+  std::function<void(Log*)> damage;
+  std::string (*says)(const Log&);
+};
+
+template <typename Header>
+void EditHeader(Log* log, XLogRecPtr page, void (*edit)(Header*)) {
+  Header header;
+  std::memcpy(&header, &log->at(page), sizeof(header));
+  edit(&header);
+  std::memcpy(&log->at(page), &header, sizeof(header));
+}
+
+XLogRecPtr LastStart(const Log& log) { return log.records.back().first; }
+// The page on which the last record goes on.
+XLogRecPtr NextPage(const Log& log) {
+  return XLogPageStart(LastStart(log)) + XLOG_BLCKSZ;
+}
+std::string InSegment(const Log& log) {
+  return fmt::format("in log segment 000000010000000000000001, offset {}",
+                     NextPage(log) % kSegment);
+}
+
+TEST(XLogReader, EveryEndOfTheLogIsToldInPostgresqlsWords) {
+  using Page = XLogPageHeaderData;
+  const std::vector<EndOfLog> ends = {
+      {"zero tail",
+       [](Log* log) { std::memset(&log->at(LastStart(*log)), 0, 600); },
+       [](const Log& log) {
+         return fmt::format("invalid record length at {}: wanted 24, got 0",
+                            LsnToString(LastStart(log)));
+       }},
+      {"unknown resource manager",
+       [](Log* log) { log->at(LastStart(*log) + 17) = 99; },
+       [](const Log& log) {
+         return fmt::format("invalid resource manager ID 99 at {}",
+                            LsnToString(LastStart(log)));
+       }},
+      {"another predecessor",
+       [](Log* log) { log->at(LastStart(*log) + 9) ^= 0x40; },
+       [](const Log& log) {
+         return fmt::format("record with incorrect prev-link {} at {}",
+                            LsnToString(log.records[1].first ^ 0x4000),
+                            LsnToString(LastStart(log)));
+       }},
+      {"a byte of its data",
+       [](Log* log) { log->at(LastStart(*log) + 100) ^= 1; },
+       [](const Log& log) {
+         return fmt::format(
+             "incorrect resource manager data checksum in record at {}",
+             LsnToString(LastStart(log)));
+       }},
+      {"a zero page where it goes on",
+       [](Log* log) { std::memset(&log->at(NextPage(*log)), 0, XLOG_BLCKSZ); },
+       [](const Log& log) {
+         return "invalid magic number 0000 " + InSegment(log);
+       }},
+      {"unknown flags of that page",
+       [](Log* log) {
+         EditHeader<Page>(log, NextPage(*log),
+                          [](Page* p) { p->xlp_info |= 0x100; });
+       },
+       [](const Log& log) {
+         return "invalid info bits 0105 " + InSegment(log);
+       }},
+      {"that page as it was a segment ago",
+       [](Log* log) {
+         EditHeader<Page>(log, NextPage(*log),
+                          [](Page* p) { p->xlp_pageaddr -= kSegment; });
+       },
+       [](const Log& log) {
+         return fmt::format("unexpected pageaddr {} {}",
+                            LsnToString(NextPage(log) - kSegment),
+                            InSegment(log));
+       }},
+      {"that page of an older time line",
+       [](Log* log) {
+         EditHeader<Page>(log, NextPage(*log), [](Page* p) { p->xlp_tli = 0; });
+       },
+       [](const Log& log) {
+         return "out-of-sequence timeline ID 0 (after 1) " + InSegment(log);
+       }},
+      {"that page begins with a new record",
+       [](Log* log) {
+         EditHeader<Page>(log, NextPage(*log), [](Page* p) {
+           p->xlp_info &= ~XLP_FIRST_IS_CONTRECORD;
+         });
+       },
+       [](const Log& log) {
+         return fmt::format("there is no contrecord flag at {}",
+                            LsnToString(LastStart(log)));
+       }},
+      {"that page goes on with another record",
+       [](Log* log) {
+         EditHeader<Page>(log, NextPage(*log),
+                          [](Page* p) { p->xlp_rem_len += 8; });
+       },
+       [](const Log& log) {
+         uint32_t rest = 24 + 5 + 9000 -
+                         static_cast<uint32_t>(NextPage(log) - LastStart(log));
+         return fmt::format("invalid contrecord length {} (expected {}) at {}",
+                            rest + 8, rest, LsnToString(LastStart(log)));
+       }},
+  };
+  for (const EndOfLog& end : ends) {
+    SCOPED_TRACE(end.what);
+    Log log = MakeLog({100, 9000});
+    ASSERT_EQ(log.records.size(), 3u);
+    ASSERT_GT(log.records.back().second, NextPage(log));
+    std::string says = end.says(log);
+    end.damage(&log);
+    std::string why;
+    EXPECT_EQ(log.End(&why), log.records[1].second);
+    EXPECT_EQ(why, says);
+  }
+}
+
+TEST(XLogReader, ARecordThatGoesOnInAMissingSegmentEndsTheLog) {
+  Log log = MakeLog({40000, 30000});
+  ASSERT_GT(log.records.back().second, 2 * kSegment);
+  log.segments.erase(2);
+  XLogReaderState reader = log.Reader();
+  reader.BeginRead(kFirstRecord);
+  while (reader.ReadRecord()) {
+  }
+  EXPECT_EQ(reader.EndRecPtr(), log.records[1].second);
+  EXPECT_EQ(reader.page_status().code(), env::Code::kNotFound);
+  EXPECT_EQ(reader.missingContrecPtr(), 2 * kSegment);
+}
+
+// The log was filled to a page's end, and the next page got its header only.
+TEST(XLogReader, APageWithNothingButAHeaderEndsTheLog) {
+  Log log = MakeLog({100, 9000});
+  XLogRecPtr page = XLogPageStart(log.records.back().second) + XLOG_BLCKSZ;
+  auto [last, end] = log.records.back();
+  PutRecord(&log, end, last, static_cast<uint32_t>(page - end));
+  XLogPageHeaderData header;
+  header.xlp_magic = XLOG_PAGE_MAGIC;
+  header.xlp_tli = 1;
+  header.xlp_pageaddr = page;
+  std::memcpy(&log.at(page), &header, sizeof(header));
+  std::string why;
+  EXPECT_EQ(log.End(&why), page);
+  EXPECT_EQ(why, fmt::format("invalid record length at {}: wanted 24, got 0",
+                             LsnToString(page + kSizeOfXLogShortPHD)));
+  // Without it the log ends at the same place, for another reason.
+  std::memset(&log.at(page), 0, sizeof(header));
+  EXPECT_EQ(log.End(&why), page);
+  EXPECT_EQ(why.rfind("invalid magic number 0000", 0), 0u) << why;
 }
 
 TEST(XLogReader, AStaleRecordWithAnotherPredecessorIsNotRead) {

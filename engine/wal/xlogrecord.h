@@ -71,6 +71,7 @@ inline constexpr uint8_t XLR_BLOCK_ID_TOPLEVEL_XID = 252;
 // Sizes of the unaligned headers, in bytes.
 inline constexpr uint32_t kSizeOfXLogRecordBlockHeader = 4;
 inline constexpr uint32_t kSizeOfXLogRecordBlockImageHeader = 5;
+inline constexpr uint32_t kSizeOfXLogRecordBlockCompressHeader = 2;
 inline constexpr uint32_t kSizeOfXLogRecordDataHeaderShort = 2;
 inline constexpr uint32_t kSizeOfXLogRecordDataHeaderLong = 5;
 

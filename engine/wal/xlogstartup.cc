@@ -11,6 +11,7 @@
 #include "engine/common/file_error.h"
 #include "engine/common/sites.h"
 #include "engine/wal/checkpoint.h"
+#include "engine/wal/control_file.h"
 #include "engine/wal/flushmark.h"
 #include "engine/wal/xlog.h"
 #include "engine/wal/xlog_ctl.h"
@@ -171,6 +172,23 @@ void CreateOverwriteContrecordRecord(Backend& be,
   XLogFlush(be, record.Insert(RM_XLOG_ID, XLOG_OVERWRITE_CONTRECORD));
 }
 
+// Logs the settings that whoever replays the log must know, if they are not
+// those that pg_control holds.
+void XLogReportParameters(Backend& be) {
+  XLogCtlData& ctl = XLogCtl(be);
+  xl_parameter_change now = ParametersOf(NewControlFile(be.config()));
+  if (now == ParametersOf(ctl.control_file)) return;
+  {
+    CriticalSection crit(be);
+    XLogInsertion record(be);
+    record.RegisterData(&now, sizeof(now));
+    XLogFlush(be, record.Insert(RM_XLOG_ID, XLOG_PARAMETER_CHANGE));
+  }
+  LWLockGuard guard(be, ctl.ControlFileLock, LWLockMode::kExclusive);
+  SetParameters(now, &ctl.control_file);
+  WriteControlFile(be, ctl.control_file);
+}
+
 }  // namespace
 
 Status BootStrapXLOG(Backend& be) {
@@ -217,6 +235,7 @@ Status StartupXLOG(Backend& be) {
     RETURN_IF_ERROR(CreateCheckPoint(
         be, CHECKPOINT_END_OF_RECOVERY | CHECKPOINT_IMMEDIATE));
   }
+  XLogReportParameters(be);
   INJECTION_POINT(recovery_before_production);
   SetControlState(be, DB_IN_PRODUCTION);
   XLogLocal(be).LocalXLogInsertAllowed = -1;
