@@ -76,6 +76,8 @@ std::vector<KnobInfo> NodeKnobs() {
       Number("clog_buffers", &Knobs::clog_buffers, 2, 128, {{4, 1}, {2, 1}}),
       Bytes("wal_segment_size", &Knobs::wal_segment_size_bytes, 64 * kKilo,
             16 * kMega, {{kMega, 1}, {256 * kKilo, 2}, {64 * kKilo, 3}}),
+      Bytes("wal_room", &Knobs::wal_room_bytes, 0, 24 * kKilo,
+            {{0, 2}, {12 * kKilo, 1}, {20 * kKilo, 1}}),
       Bytes("max_wal_size", &Knobs::max_wal_size_bytes, 128 * kKilo,
             1024 * 1024 * kMega,
             {{1024 * kMega, 2},

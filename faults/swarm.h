@@ -36,6 +36,9 @@ struct Knobs {
   int64_t wal_buffers = 16;      // pages
   int64_t clog_buffers = 4;      // pages
   int64_t wal_segment_size_bytes = 1 << 20;
+  // How much of a WAL segment is left when the run begins, with two recycled
+  // segments ahead; 0: the log stands where initdb ended.
+  int64_t wal_room_bytes = 0;
   int64_t max_wal_size_bytes = int64_t{1} << 30;
   int64_t checkpoint_timeout_ns = 300 * env::kSecond;
   int64_t bgwriter_delay_ns = 200 * env::kMillisecond;

@@ -12,10 +12,12 @@ namespace properties {
 namespace {
 
 // Settings that shape the bytes of a fresh cluster, and the disk's own.
-std::string KeyOf(const engine::Config& config, const sim::DiskOptions& disk) {
+std::string KeyOf(const engine::Config& config, const sim::DiskOptions& disk,
+                  uint32_t wal_room_bytes) {
   return fmt::format(
-      "{} {} {} {} {} {} {} {} {} {} {} {}", config.checksum_relation,
-      config.clog_checksums, config.wal_flush_watermark, config.data_checksums,
+      "{} {} {} {} {} {} {} {} {} {} {} {} {}", wal_room_bytes,
+      config.checksum_relation, config.clog_checksums,
+      config.wal_flush_watermark, config.data_checksums,
       config.wal_segment_size, config.full_page_writes, disk.sector_bytes,
       static_cast<int>(disk.meta), static_cast<int>(disk.fill),
       static_cast<int>(disk.mix), disk.atomic8k, config.max_connections);
@@ -23,6 +25,7 @@ std::string KeyOf(const engine::Config& config, const sim::DiskOptions& disk) {
 
 env::Result<std::unique_ptr<sim::Disk>> Build(const engine::Config& config,
                                               const sim::DiskOptions& options,
+                                              uint32_t wal_room_bytes,
                                               sim::StackPool* stacks) {
   auto disk = std::make_unique<sim::Disk>(options);
   sim::Choices choices(0);
@@ -36,7 +39,8 @@ env::Result<std::unique_ptr<sim::Disk>> Build(const engine::Config& config,
   world.AttachFiles(host, disk.get());
   env::Status status(env::Code::kInterrupted, "initdb did not finish");
   engine::Node node(&world.env(host), config);
-  world.SpawnRoot(host, "initdb", [&] { status = node.InitDb(); });
+  world.SpawnRoot(host, "initdb",
+                  [&] { status = node.InitDb(wal_room_bytes); });
   sim::World::StopReason reason = world.Run();
   if (reason != sim::World::StopReason::kIdle) {
     std::string why = sim::StopReasonName(reason);
@@ -55,15 +59,17 @@ env::Result<std::unique_ptr<sim::Disk>> Build(const engine::Config& config,
 }  // namespace
 
 env::Result<std::unique_ptr<sim::Disk>> ClusterTemplates::Fresh(
-    const engine::Config& config, const sim::DiskOptions& options) {
-  std::unique_ptr<sim::Disk>& slot = templates_[KeyOf(config, options)];
+    const engine::Config& config, const sim::DiskOptions& options,
+    uint32_t wal_room_bytes) {
+  std::unique_ptr<sim::Disk>& slot =
+      templates_[KeyOf(config, options, wal_room_bytes)];
   if (slot == nullptr) {
     // What may change between two starts starts from its default, so that one
     // template serves all.
     engine::Config initdb = config;
     initdb.wal_compression = engine::WalCompression::kOff;
     initdb.wal_log_hints = false;
-    ASSIGN_OR_RETURN(slot, Build(initdb, options, stacks_));
+    ASSIGN_OR_RETURN(slot, Build(initdb, options, wal_room_bytes, stacks_));
   }
   return slot->Clone();
 }

@@ -25,9 +25,11 @@ class ClusterTemplates {
   explicit ClusterTemplates(sim::StackPool* stacks) : stacks_(stacks) {}
 
   // A cleanly shut down cluster with these settings, on a disk with these
-  // options; everything on it is durable. Errors: initdb's.
+  // options; everything on it is durable. wal_room_bytes: as for
+  // engine::Node::InitDb. Errors: initdb's.
   env::Result<std::unique_ptr<sim::Disk>> Fresh(const engine::Config& config,
-                                                const sim::DiskOptions& disk);
+                                                const sim::DiskOptions& disk,
+                                                uint32_t wal_room_bytes = 0);
 
  private:
   sim::StackPool* stacks_;

@@ -149,7 +149,8 @@ env::Result<RunOutcome> RunOnce(RunContext& context, const RunSpec& spec,
                    ApplyEdits(spec.plan_edits, &parts.plan));
   ASSIGN_OR_RETURN(parts.disk,
                    context.impl().templates.Fresh(
-                       parts.config, faults::DiskOptionsOf(parts.knobs)));
+                       parts.config, faults::DiskOptionsOf(parts.knobs),
+                       static_cast<uint32_t>(parts.knobs.wal_room_bytes)));
   parts.world.choices = &choices;
   parts.world.stacks = &context.impl().stacks;
   parts.world.strategy = faults::StrategyOptionsOf(parts.knobs);

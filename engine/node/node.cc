@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <utility>
+#include <vector>
 
 #include "engine/buffer/bufmgr.h"
 #include "engine/catalog/relcache.h"
@@ -14,7 +15,9 @@
 #include "engine/txn/clog.h"
 #include "engine/txn/xact.h"
 #include "engine/wal/xlog.h"
+#include "engine/wal/xlog_internal.h"
 #include "engine/wal/xlog_redo.h"
+#include "engine/wal/xloginsert.h"
 
 namespace engine {
 namespace {
@@ -93,7 +96,28 @@ void Node::InitBackend(Backend& be) {
   CatalogInit(be);
 }
 
-Status Node::BootStrap(Backend& be) {
+// Copies the current segment to the next two names, as if it had been recycled
+// to each of them.
+Status Node::AddRecycledSegments(Backend& be) {
+  uint32_t segsize = config_.wal_segment_size;
+  XLogSegNo segno = XLByteToSeg(GetXLogInsertRecPtr(be), segsize);
+  ASSIGN_OR_RETURN(auto from, env_->files->Open(XLogFilePath(1, segno, segsize),
+                                                env::kOpenRead));
+  std::vector<char> bytes(segsize);
+  ASSIGN_OR_RETURN(int64_t read, from->Pread(0, bytes));
+  SIM_CHECK(read == segsize);
+  for (XLogSegNo next = segno + 1; next <= segno + 2; ++next) {
+    ASSIGN_OR_RETURN(auto to,
+                     env_->files->Open(XLogFilePath(1, next, segsize),
+                                       env::kOpenWrite | env::kOpenCreate));
+    ASSIGN_OR_RETURN(int64_t written, to->Pwrite(0, bytes));
+    SIM_CHECK(written == segsize);
+    RETURN_IF_ERROR(to->Fsync());
+  }
+  return env_->files->FsyncDir(kXLogDir);
+}
+
+Status Node::BootStrap(Backend& be, uint32_t wal_room_bytes) {
   for (const char* directory : kDirectories) {
     RETURN_IF_ERROR(env_->files->Mkdir(directory));
   }
@@ -105,15 +129,17 @@ Status Node::BootStrap(Backend& be) {
   StartTransaction(be, IsolationLevel::kReadCommitted);
   RETURN_IF_ERROR(BootStrapCatalog(be));
   RETURN_IF_ERROR(CommitTransaction(be));
+  if (wal_room_bytes > 0) LogFillSegment(be, wal_room_bytes);
   RETURN_IF_ERROR(
       CreateCheckPoint(be, CHECKPOINT_IS_SHUTDOWN | CHECKPOINT_IMMEDIATE));
+  if (wal_room_bytes > 0) RETURN_IF_ERROR(AddRecycledSegments(be));
   for (const char* directory : kDirectories) {
     RETURN_IF_ERROR(env_->files->FsyncDir(directory));
   }
   return env_->files->FsyncDir("");
 }
 
-Status Node::InitDb() {
+Status Node::InitDb(uint32_t wal_room_bytes) {
   SIM_CHECK(state_ == NodeState::kStopped);
   CreateSharedMemory();
   Status status;
@@ -121,7 +147,7 @@ Status Node::InitDb() {
     Backend be(env_, shared_.get(), BackendType::kStartup);
     RETURN_IF_ERROR(ProcInit(be));
     InitBackend(be);
-    status = BootStrap(be);
+    status = BootStrap(be, wal_room_bytes);
     ProcExit(be);
   }
   shared_.reset();

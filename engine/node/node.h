@@ -55,8 +55,10 @@ class Node {
   Node& operator=(const Node&) = delete;
 
   // Creates a fresh cluster in an empty data directory and leaves it cleanly
-  // shut down. Requires: a task of this host. Suspends: yes.
-  Status InitDb();
+  // shut down. wal_room_bytes: 0, or how much of a WAL segment the log leaves
+  // for what comes next; then two recycled segments lie ahead, as in a cluster
+  // that has lived for a while. Requires: a task of this host. Suspends: yes.
+  Status InitDb(uint32_t wal_room_bytes = 0);
 
   // The postmaster. Requires: a task of this host. Returns after a shutdown
   // or when start-up failed. Suspends: yes.
@@ -109,7 +111,8 @@ class Node {
   bool ShutdownIsDue() const;
   ServeResult Shutdown();
   void WakePostmaster();
-  Status BootStrap(Backend& be);
+  Status BootStrap(Backend& be, uint32_t wal_room_bytes);
+  Status AddRecycledSegments(Backend& be);
 
   env::Env* const env_;
   const Config config_;

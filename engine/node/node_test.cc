@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cstring>
 #include <memory>
 #include <string>
 #include <vector>
@@ -35,10 +36,11 @@ class NodeWorld : public sim::EventSubscriber {
   // Records replayed so far.
   uint64_t redone() const { return redone_; }
 
-  Status InitDb() {
+  Status InitDb(uint32_t wal_room_bytes = 0) {
     Node node(&world_.env(host_), config_);
     Status status(env::Code::kInterrupted, "did not finish");
-    world_.SpawnRoot(host_, "initdb", [&] { status = node.InitDb(); });
+    world_.SpawnRoot(host_, "initdb",
+                     [&] { status = node.InitDb(wal_room_bytes); });
     EXPECT_EQ(world_.Run(), sim::World::StopReason::kIdle) << Why();
     return status;
   }
@@ -179,6 +181,36 @@ TEST(Node, OpenTransactionIsGoneAfterACrash) {
   w.Start();
   EXPECT_EQ(w.Sql("SELECT count(*) FROM t"), Rows{"0"});
   w.Shutdown();
+}
+
+// The page address that a segment's first page names.
+uint64_t FirstPageAddress(sim::Disk& disk, const std::string& segment) {
+  std::string bytes;
+  EXPECT_TRUE(disk.PeekFile("pg_wal/" + segment, &bytes)) << segment;
+  uint64_t address = 0;
+  if (bytes.size() >= 16) std::memcpy(&address, &bytes[8], sizeof(address));
+  return address;
+}
+
+TEST(Node, ALogThatBeginsNearASegmentsEndGoesOnInARecycledOne) {
+  constexpr uint64_t kSegment = 64 * 1024;
+  for (uint64_t seed = 1; seed <= 10; ++seed) {
+    NodeWorld w(seed);
+    ASSERT_TRUE(w.InitDb(8192).ok());
+    EXPECT_EQ(FirstPageAddress(w.disk(), "000000010000000000000003"),
+              2 * kSegment);
+    w.Start();
+    w.Sql("CREATE TABLE t (a int, b text)");
+    for (int i = 0; i < 30; ++i) {
+      w.Sql("INSERT INTO t VALUES (1, '" + std::string(300, 'x') + "')");
+    }
+    EXPECT_EQ(FirstPageAddress(w.disk(), "000000010000000000000003"),
+              3 * kSegment);
+    w.Crash(sim::CrashKind::kPowerLoss);
+    w.Start();
+    EXPECT_EQ(w.Sql("SELECT count(*) FROM t"), Rows{"30"});
+    w.Shutdown();
+  }
 }
 
 // What each of several clients was told, in order.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -21,6 +22,8 @@ namespace engine {
 namespace {
 
 constexpr int kNoChunk = -1;
+// Of LogFillSegment: how much of a segment it fills with short records.
+constexpr uint32_t kShortRecordBytes = 64 << 10;
 constexpr size_t kMaxBlocks = XLR_MAX_BLOCK_ID + 1;
 constexpr size_t kMaxHeaderBytes =
     kSizeOfXLogRecord + kSizeOfXLogRecordDataHeaderLong +
@@ -430,6 +433,27 @@ XLogRecPtr LogNewPageBuffer(Backend& be, Buffer buffer, bool page_std) {
   // A page that is all zeros stays "new": it may not get an LSN.
   if (!PageIsNew(page)) PageSetLSN(page, lsn);
   return lsn;
+}
+
+void LogFillSegment(Backend& be, uint32_t room_bytes) {
+  constexpr size_t kLong = 4000;
+  constexpr size_t kShort[] = {6, 14};  // 32 and 40 bytes with the header
+  uint32_t segsize = be.config().wal_segment_size;
+  SIM_CHECK(room_bytes < segsize / 2);
+  XLogRecPtr here = GetXLogInsertRecPtr(be);
+  XLogRecPtr segment = here - here % segsize + segsize;
+  std::string body(kLong, 'n');
+  for (uint32_t i = 0; here + room_bytes < segment + segsize; ++i) {
+    size_t length = kLong;
+    bool in_first_half = here >= segment && here < segment + segsize / 2 &&
+                         here < segment + kShortRecordBytes;
+    if (in_first_half || segment + segsize - here < room_bytes + 2 * kLong) {
+      length = kShort[i % 2];
+    }
+    XLogInsertion record(be);
+    record.RegisterData(body.data(), length);
+    here = record.Insert(RM_XLOG_ID, XLOG_NOOP);
+  }
 }
 
 XLogRecPtr LogHintImage(Backend& be, Buffer buffer, bool page_std) {

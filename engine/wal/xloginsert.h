@@ -77,6 +77,12 @@ bool XLogCheckBufferNeedsBackup(Backend& be, Buffer buffer);
 // Requires: exclusive lock; the page is marked dirty. Suspends: yes.
 XLogRecPtr LogNewPageBuffer(Backend& be, Buffer buffer, bool page_std);
 
+// Logs XLOG_NOOP records until at most room_bytes of a segment are left, in the
+// segment behind the current one: a short record everywhere in its first half,
+// long ones behind. A log that begins there soon needs another segment.
+// Requires: nobody else inserts. Suspends: yes.
+void LogFillSegment(Backend& be, uint32_t room_bytes);
+
 // Logs XLOG_FPI_FOR_HINT, with an image if full_page_writes asks for one.
 // Requires: share lock. Suspends: yes.
 XLogRecPtr LogHintImage(Backend& be, Buffer buffer, bool page_std);
