@@ -14,13 +14,13 @@ namespace {
 // Settings that shape the bytes of a fresh cluster, and the disk's own.
 std::string KeyOf(const engine::Config& config, const sim::DiskOptions& disk,
                   uint32_t wal_room_bytes) {
-  return fmt::format(
-      "{} {} {} {} {} {} {} {} {} {} {} {} {}", wal_room_bytes,
-      config.checksum_relation, config.clog_checksums,
-      config.wal_flush_watermark, config.data_checksums,
-      config.wal_segment_size, config.full_page_writes, disk.sector_bytes,
-      static_cast<int>(disk.meta), static_cast<int>(disk.fill),
-      static_cast<int>(disk.mix), disk.atomic8k, config.max_connections);
+  return fmt::format("{} {} {} {} {} {} {} {} {} {} {} {} {}", wal_room_bytes,
+                     config.checksum_relation, config.clog_checksums,
+                     config.wal_flush_watermark, config.data_checksums,
+                     config.wal_segment_size, config.full_page_writes,
+                     disk.sector_bytes, static_cast<int>(disk.meta),
+                     static_cast<int>(disk.fill), static_cast<int>(disk.mix),
+                     disk.atomic8k, config.max_connections);
 }
 
 env::Result<std::unique_ptr<sim::Disk>> Build(const engine::Config& config,
@@ -64,11 +64,17 @@ env::Result<std::unique_ptr<sim::Disk>> ClusterTemplates::Fresh(
   std::unique_ptr<sim::Disk>& slot =
       templates_[KeyOf(config, options, wal_room_bytes)];
   if (slot == nullptr) {
-    // What may change between two starts starts from its default, so that one
-    // template serves all.
-    engine::Config initdb = config;
-    initdb.wal_compression = engine::WalCompression::kOff;
-    initdb.wal_log_hints = false;
+    // Nothing that is not part of the key may shape the template: another run
+    // would otherwise start from what the first one's settings left.
+    engine::Config initdb;
+    initdb.data_checksums = config.data_checksums;
+    initdb.wal_segment_size = config.wal_segment_size;
+    initdb.full_page_writes = config.full_page_writes;
+    initdb.max_connections = config.max_connections;
+    initdb.checksum_relation = config.checksum_relation;
+    initdb.clog_checksums = config.clog_checksums;
+    initdb.wal_flush_watermark = config.wal_flush_watermark;
+    initdb.min_wal_size_bytes = int64_t{2} * config.wal_segment_size;
     ASSIGN_OR_RETURN(slot, Build(initdb, options, wal_room_bytes, stacks_));
   }
   return slot->Clone();
