@@ -10,7 +10,7 @@ namespace replay {
 std::string ExportedSeed::Name() const {
   return fmt::format(
       "musth export {} DIR --faults {} --knob "
-      "wal_segment_size=1M --knob fill=zero",
+      "wal_segment_size=1M --knob fill=zero --knob meta=ordered",
       seed, profile);
 }
 
@@ -26,7 +26,8 @@ env::Result<bool> Export(properties::RunContext& context, ExportMoment moment,
   properties::RunSpec spec;
   spec.seed = exported.seed;
   spec.profile = exported.profile;
-  spec.knobs = {{"wal_segment_size", "1M"}, {"fill", "zero"}};
+  spec.knobs = {
+      {"wal_segment_size", "1M"}, {"fill", "zero"}, {"meta", "ordered"}};
   properties::RunOptions options;
   options.export_dir = exported.directory;
   options.export_crashed = moment == ExportMoment::kCrashed;
