@@ -10,7 +10,8 @@ namespace replay {
 std::string ExportedSeed::Name() const {
   return fmt::format(
       "musth export {} DIR --faults {} --knob "
-      "wal_segment_size=1M --knob fill=zero --knob meta=ordered",
+      "wal_segment_size=1M --knob fill=zero --knob meta=ordered "
+      "--knob prompt_sync_errors=on --knob rewrite_wal_before_trust=on",
       seed, profile);
 }
 
@@ -26,8 +27,11 @@ env::Result<bool> Export(properties::RunContext& context, ExportMoment moment,
   properties::RunSpec spec;
   spec.seed = exported.seed;
   spec.profile = exported.profile;
-  spec.knobs = {
-      {"wal_segment_size", "1M"}, {"fill", "zero"}, {"meta", "ordered"}};
+  spec.knobs = {{"wal_segment_size", "1M"},
+                {"fill", "zero"},
+                {"meta", "ordered"},
+                {"prompt_sync_errors", "on"},
+                {"rewrite_wal_before_trust", "on"}};
   properties::RunOptions options;
   options.export_dir = exported.directory;
   options.export_crashed = moment == ExportMoment::kCrashed;
