@@ -3,6 +3,7 @@
 # shows that case at once; a recipe that is none is refused.
 set -u
 suite=$1
+unset XML_OUTPUT_FILE  # the report is this test's, not the planted suite's
 fail() {
   echo "$1"
   exit 1

@@ -68,10 +68,10 @@ BANS = (
 # System headers by room; what a room may not include it cannot use.
 HEADERS_COMMON = {
     "algorithm", "array", "bit", "cctype", "charconv", "compare", "cstddef",
-    "cstdint", "initializer_list", "cstdlib", "cstring", "deque", "functional", "iterator",
-    "limits", "map", "memory", "new", "numeric", "optional", "set", "span",
-    "string", "string_view", "tuple", "type_traits", "utility", "variant",
-    "vector", "fmt/format.h",
+    "cstdint", "cstdlib", "cstring", "deque", "functional",
+    "initializer_list", "iterator", "limits", "map", "memory", "new",
+    "numeric", "optional", "set", "span", "string", "string_view", "tuple",
+    "type_traits", "utility", "variant", "vector", "fmt/format.h",
 }
 HEADERS = {
     "sim/env": {"cstdio"},
