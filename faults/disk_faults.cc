@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 
+#include "faults/atlas.h"
 #include "sim/block_store.h"
 #include "sim/env/site.h"
 
@@ -91,6 +92,7 @@ sim::SyncFailure DiskFaults::OnSync(std::string_view path, uint64_t /*inode*/) {
 }
 
 sim::TransferFault DiskFaults::CutTransfer(sim::Transfer transfer,
+                                           std::string_view path,
                                            uint64_t scope_key, uint64_t n,
                                            int64_t offset, int64_t length) {
   sim::Choices& choices = host_->choices();
@@ -115,14 +117,12 @@ sim::TransferFault DiskFaults::CutTransfer(sim::Transfer transfer,
     first = offset + 1;
     borders = length - 1;
   }
-  // A write takes its first sector whole: half a sector of pg_control is a
-  // shorn sector, which no profile that demands survival has (contract row
-  // C23).
-  int64_t sector_end = (offset / 512 + 1) * 512;
-  if (unit == 1 && transfer == sim::Transfer::kWrite &&
-      sector_end < offset + length) {
-    first = sector_end;
-    borders = offset + length - sector_end;
+  // All that pg_control says lies in its first sector, and half of that would
+  // be a shorn control sector (contract row C23).
+  bool control = FileClassOf(path) == FileClass::kControl;
+  if (unit == 1 && control && transfer == sim::Transfer::kWrite) {
+    first = offset + std::min<int64_t>(512, length - 1);
+    borders = offset + length - first;
   }
   uint64_t pick =
       choices.DrawKey(sim::Stream::kDiskFault, scope_key, kCutBytesSite, n,
@@ -149,8 +149,8 @@ sim::TransferFault DiskFaults::OnTransfer(sim::Transfer transfer,
   if (strikes + 1 != bound) return {};
   --short_transfers_left_;
   counters_->Inject(Family::kShortTransfer);
-  return CutTransfer(transfer, state.scope_key, count << 1 | (read ? 0 : 1),
-                     offset, length);
+  return CutTransfer(transfer, path, state.scope_key,
+                     count << 1 | (read ? 0 : 1), offset, length);
 }
 
 // SFM-21: the slack is counted from what is used when the disk gets full; what

@@ -51,8 +51,9 @@ class DiskFaults : public sim::DiskFaultHooks {
   PathState& StateOf(std::string_view path);
   env::TimeNs StallLeft();
   // How much of the transfer happens, given that not all of it does.
-  sim::TransferFault CutTransfer(sim::Transfer transfer, uint64_t scope_key,
-                                 uint64_t n, int64_t offset, int64_t length);
+  sim::TransferFault CutTransfer(sim::Transfer transfer, std::string_view path,
+                                 uint64_t scope_key, uint64_t n, int64_t offset,
+                                 int64_t length);
 
   sim::DeviceHost* host_;
   FaultPlan plan_;

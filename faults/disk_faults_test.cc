@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <string>
 
 #include "sim/env/event_sink.h"
@@ -127,20 +128,42 @@ TEST(DiskFaults, ShortTransfersMoveAPartAndPreferBorders) {
   int interrupted = 0;
   int at_border = 0;
   int elsewhere = 0;
+  int64_t shortest = 8192;
   for (int i = 0; i < 2000; ++i) {
     sim::TransferFault fault =
         faults.OnTransfer(sim::Transfer::kWrite, "a", 8192, 8192);
     if (fault.outcome == sim::TransferOutcome::kInterrupted) ++interrupted;
     if (fault.outcome != sim::TransferOutcome::kShort) continue;
-    EXPECT_GE(fault.bytes, 512);
+    EXPECT_GT(fault.bytes, 0);
     EXPECT_LT(fault.bytes, 8192);
+    shortest = std::min(shortest, fault.bytes);
     ++(fault.bytes % 512 == 0 ? at_border : elsewhere);
   }
   EXPECT_NEAR(interrupted, 125, 50);
   EXPECT_NEAR(at_border, 250, 70);
   EXPECT_NEAR(elsewhere, 125, 50);
+  EXPECT_LT(shortest, 512);
   EXPECT_EQ(counters.of(Family::kShortTransfer).injected,
             static_cast<uint64_t>(interrupted + at_border + elsewhere));
+}
+
+TEST(DiskFaults, ControlFileIsNeverCutInsideItsFirstSector) {
+  FaultCounters counters;
+  FakeHost host(6);
+  DiskFaults faults(&host, With(Family::kShortTransfer), Knobs(), &counters);
+  int cut = 0;
+  int elsewhere = 0;
+  for (int i = 0; i < 2000; ++i) {
+    sim::TransferFault fault =
+        faults.OnTransfer(sim::Transfer::kWrite, "global/pg_control", 0, 8192);
+    if (fault.outcome != sim::TransferOutcome::kShort) continue;
+    ++cut;
+    elsewhere += fault.bytes % 512 != 0;
+    EXPECT_GE(fault.bytes, 512);
+    EXPECT_LT(fault.bytes, 8192);
+  }
+  EXPECT_GT(cut, 200);
+  EXPECT_GT(elsewhere, 50);
 }
 
 TEST(DiskFaults, WritesThatCannotBeTornAreCutBetweenPages) {

@@ -25,13 +25,7 @@ bool ChangesRows(const std::string& command_tag) {
 
 void AckOracle::Report(const char* promise, std::string subject,
                        std::string message, uint64_t seq) {
-  Verdict v;
-  v.promise = promise;
-  v.oracle = "ack";
-  v.subject = std::move(subject);
-  v.message = std::move(message);
-  v.event_seq = seq;
-  sink_->Report(std::move(v));
+  sink_->Report(promise, "ack", std::move(subject), std::move(message), seq);
 }
 
 void AckOracle::OnEvent(const env::Event& e) {

@@ -39,13 +39,8 @@ std::string TextRowToString(const ContentOracle::TextRow& row) {
 
 void ContentOracle::Report(const char* promise, std::string subject,
                            std::string message) {
-  Verdict v;
-  v.promise = promise;
-  v.oracle = "content";
-  v.subject = std::move(subject);
-  v.message = std::move(message);
-  v.event_seq = seq_;
-  sink_->Report(std::move(v));
+  sink_->Report(promise, "content", std::move(subject), std::move(message),
+                seq_);
 }
 
 void ContentOracle::Check(const ClusterImage& image, uint64_t seq) {

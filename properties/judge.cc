@@ -118,14 +118,10 @@ bool Judge::JudgeRefusal(const std::string& subject, const env::Status& status,
     return true;
   }
   if (excused) return true;
-  Verdict v;
-  v.promise = "REC";
-  v.oracle = "attribution";
-  v.subject = subject;
-  v.message = fmt::format("refused without cause: {}; {}", status.ToString(),
-                          answer.objection);
-  v.event_seq = last_seq_;
-  sink_.Report(std::move(v));
+  sink_.Report("REC", "attribution", subject,
+               fmt::format("refused without cause: {}; {}", status.ToString(),
+                           answer.objection),
+               last_seq_);
   return false;
 }
 

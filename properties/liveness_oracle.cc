@@ -8,13 +8,8 @@ namespace properties {
 
 void LivenessOracle::Report(const char* promise, std::string subject,
                             std::string message) {
-  Verdict v;
-  v.promise = promise;
-  v.oracle = "liveness";
-  v.subject = std::move(subject);
-  v.message = std::move(message);
-  v.event_seq = seq_;
-  sink_->Report(std::move(v));
+  sink_->Report(promise, "liveness", std::move(subject), std::move(message),
+                seq_);
 }
 
 void LivenessOracle::OnEvent(const env::Event& e) {

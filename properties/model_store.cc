@@ -112,16 +112,22 @@ void ModelStore::Wrote(ModelTable* table, ModelTxnId id) {
   }
 }
 
-void ModelStore::Insert(ModelTable* table, ModelTxnId by, uint32_t command,
-                        Row values, uint64_t tid) {
+ModelVersion ModelStore::NewVersion(ModelTxnId by, uint32_t command, Row values,
+                                    uint64_t tid) {
   ModelVersion version;
   version.values = std::move(values);
   version.creator = by;
   version.created_by = command;
   version.created_at = Tick();
   version.tid = tid;
+  return version;
+}
+
+void ModelStore::Insert(ModelTable* table, ModelTxnId by, uint32_t command,
+                        Row values, uint64_t tid) {
   table->rows.emplace_back();
-  table->rows.back().versions.push_back(std::move(version));
+  table->rows.back().versions.push_back(
+      NewVersion(by, command, std::move(values), tid));
   places_[TidKey(table->filenode, tid)] = table->rows.size() - 1;
   Wrote(table, by);
 }
@@ -132,13 +138,7 @@ void ModelStore::Update(ModelTable* table, size_t row, ModelTxnId by,
   SIM_CHECK(!versions.empty());
   versions.back().remover = by;
   versions.back().removed_by = command;
-  ModelVersion version;
-  version.values = std::move(values);
-  version.creator = by;
-  version.created_by = command;
-  version.created_at = Tick();
-  version.tid = tid;
-  versions.push_back(std::move(version));
+  versions.push_back(NewVersion(by, command, std::move(values), tid));
   places_[TidKey(table->filenode, tid)] = row;
   Wrote(table, by);
 }

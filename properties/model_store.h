@@ -131,6 +131,8 @@ class ModelStore {
     return (static_cast<uint64_t>(filenode) << 40) ^ tid;
   }
   void Undo(ModelTable* table, ModelTxnId id);
+  ModelVersion NewVersion(ModelTxnId by, uint32_t command, Row values,
+                          uint64_t tid);
   void Wrote(ModelTable* table, ModelTxnId id);
   void Settle(ModelTable* table);
 

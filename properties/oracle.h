@@ -17,6 +17,17 @@ namespace properties {
 class VerdictSink {
  public:
   void Report(Verdict verdict) { verdicts_.push_back(std::move(verdict)); }
+  // seq: the event after which it was seen.
+  void Report(std::string_view promise, std::string_view oracle,
+              std::string subject, std::string message, uint64_t seq) {
+    Verdict v;
+    v.promise = promise;
+    v.oracle = oracle;
+    v.subject = std::move(subject);
+    v.message = std::move(message);
+    v.event_seq = seq;
+    verdicts_.push_back(std::move(v));
+  }
   const std::vector<Verdict>& verdicts() const { return verdicts_; }
 
  private:

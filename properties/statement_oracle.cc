@@ -55,13 +55,8 @@ bool HasRows(const Statement& s) {
 
 void StatementOracle::Report(const char* promise, std::string subject,
                              std::string message) {
-  Verdict v;
-  v.promise = promise;
-  v.oracle = "statement";
-  v.subject = std::move(subject);
-  v.message = std::move(message);
-  v.event_seq = seq_;
-  sink_->Report(std::move(v));
+  sink_->Report(promise, "statement", std::move(subject), std::move(message),
+                seq_);
 }
 
 // One verdict per statement; what follows from it says nothing new.

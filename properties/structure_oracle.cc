@@ -10,13 +10,8 @@ namespace properties {
 
 void StructureOracle::Report(const char* promise, std::string subject,
                              std::string message) {
-  Verdict v;
-  v.promise = promise;
-  v.oracle = "structure";
-  v.subject = std::move(subject);
-  v.message = std::move(message);
-  v.event_seq = seq_;
-  sink_->Report(std::move(v));
+  sink_->Report(promise, "structure", std::move(subject), std::move(message),
+                seq_);
 }
 
 void StructureOracle::Check(const ClusterImage& image, const Catalog& catalog,

@@ -25,13 +25,8 @@ std::string PageName(uint64_t page, uint64_t fork) {
 
 void WalBeforeDataOracle::Report(const char* promise, std::string subject,
                                  std::string message, uint64_t seq) {
-  Verdict v;
-  v.promise = promise;
-  v.oracle = "wal_before_data";
-  v.subject = std::move(subject);
-  v.message = std::move(message);
-  v.event_seq = seq;
-  sink_->Report(std::move(v));
+  sink_->Report(promise, "wal_before_data", std::move(subject),
+                std::move(message), seq);
 }
 
 void WalBeforeDataOracle::OnEvent(const env::Event& e) {

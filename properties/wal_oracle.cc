@@ -36,13 +36,7 @@ class CopyHost : public sim::DeviceHost, private env::EventSink {
 
 void WalOracle::Report(const char* promise, std::string subject,
                        std::string message) {
-  Verdict v;
-  v.promise = promise;
-  v.oracle = "wal";
-  v.subject = std::move(subject);
-  v.message = std::move(message);
-  v.event_seq = seq_;
-  sink_->Report(std::move(v));
+  sink_->Report(promise, "wal", std::move(subject), std::move(message), seq_);
 }
 
 void WalOracle::OnEvent(const env::Event& e) {

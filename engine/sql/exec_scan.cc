@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "engine/common/errcodes.h"
+#include "engine/ipc/proc.h"
 
 namespace engine {
 
@@ -39,7 +40,7 @@ Status RowReader::Read(std::string_view tuple, ItemPointerData tid,
 
 RowSource::RowSource(Backend& be, const ScanPlan& plan,
                      const SnapshotData& snapshot, EvalContext* context)
-    : plan_(plan), context_(context) {
+    : be_(be), plan_(plan), context_(context) {
   if (plan.rel == nullptr) return;
   reader_.emplace(*plan.rel, plan.columns_needed, plan.system_columns);
   scan_.emplace(be, *plan.rel, snapshot);
@@ -66,6 +67,7 @@ Result<bool> RowSource::AdvanceSeries() {
 
 Result<bool> RowSource::Advance() {
   if (exhausted_) return false;
+  RETURN_IF_ERROR(CheckForInterrupts(be_));
   if (plan_.series.has_value()) {
     ASSIGN_OR_RETURN(bool more, AdvanceSeries());
     exhausted_ = !more;

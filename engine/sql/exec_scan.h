@@ -38,7 +38,8 @@ class RowSource {
             EvalContext* context);
 
   // Moves to the next row that passes the filter. False: no more.
-  // Suspends: yes.
+  // Suspends: yes. Errors: 57P01, before each row (ExecScanFetch's interrupt
+  // check); those of the scan and the filter.
   Result<bool> Next();
   // Evaluates the filter on context's current row.
   Result<bool> Passes();
@@ -49,6 +50,7 @@ class RowSource {
   Result<bool> Advance();
   Result<bool> AdvanceSeries();
 
+  Backend& be_;
   const ScanPlan& plan_;
   EvalContext* context_;
   std::optional<RowReader> reader_;

@@ -10,7 +10,7 @@ namespace replay {
 std::string ExportedSeed::Name() const {
   return fmt::format(
       "musth export {} DIR --faults {} --knob "
-      "wal_segment_size=1M --knob fill=zero --knob meta=ordered "
+      "wal_segment_size=1M --knob fill=zero --knob sync_new_file_directory=on "
       "--knob prompt_sync_errors=on --knob rewrite_wal_before_trust=on",
       seed, profile);
 }
@@ -29,7 +29,7 @@ env::Result<bool> Export(properties::RunContext& context, ExportMoment moment,
   spec.profile = exported.profile;
   spec.knobs = {{"wal_segment_size", "1M"},
                 {"fill", "zero"},
-                {"meta", "ordered"},
+                {"sync_new_file_directory", "on"},
                 {"prompt_sync_errors", "on"},
                 {"rewrite_wal_before_trust", "on"}};
   properties::RunOptions options;
