@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "properties/fake_node.h"
+#include "sim/fault_hooks.h"
 
 namespace properties {
 namespace {
@@ -338,6 +339,26 @@ TEST_F(JudgeTest, PositionsThatGoBack) {
   node_.Emit(EventKind::kCheckpoint, {1, 4000, 0});
   EXPECT_TRUE(Says("CKPT wal_before_data: redo pointer", "went back"));
   node_.Emit(EventKind::kRecoveryStart, {100, 200});
+  EXPECT_TRUE(Says("CKPT wal_before_data: recovery", "durably pointed at"));
+}
+
+// What was read back counts as durable only after a power loss: the fsync of
+// pg_control may have failed, and the cached bytes vanish later.
+TEST_F(JudgeTest, ACheckpointReadFromTheCacheMayVanish) {
+  auto crash = [this](sim::CrashKind kind) {
+    node_.Emit(EventKind::kCrash, {static_cast<uint64_t>(kind)});
+  };
+  node_.Emit(EventKind::kCheckpoint, {5, 90, 100});
+  crash(sim::CrashKind::kProcess);
+  node_.Emit(EventKind::kRecoveryStart, {190, 200});
+  crash(sim::CrashKind::kProcess);
+  node_.Emit(EventKind::kRecoveryStart, {90, 100});
+  EXPECT_EQ(Verdicts(), "");
+  crash(sim::CrashKind::kPowerLoss);
+  crash(sim::CrashKind::kProcess);
+  node_.Emit(EventKind::kRecoveryStart, {190, 200});
+  crash(sim::CrashKind::kProcess);
+  node_.Emit(EventKind::kRecoveryStart, {90, 100});
   EXPECT_TRUE(Says("CKPT wal_before_data: recovery", "durably pointed at"));
 }
 

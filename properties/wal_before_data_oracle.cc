@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "properties/decoders/wal_decoder.h"
+#include "sim/fault_hooks.h"
 
 namespace properties {
 namespace {
@@ -48,6 +49,8 @@ void WalBeforeDataOracle::OnEvent(const env::Event& e) {
       break;
     case EventKind::kCrash:
       page_lsn_.clear();
+      power_lost_ |=
+          e.a[0] == static_cast<uint64_t>(sim::CrashKind::kPowerLoss);
       break;
     case EventKind::kRecoveryStart:
       OnRecoveryStart(e);
@@ -117,7 +120,12 @@ void WalBeforeDataOracle::OnRecoveryStart(const env::Event& e) {
                        LsnToText(e.a[1]), LsnToText(durable_checkpoint_)),
            e.seq);
   }
-  durable_checkpoint_ = e.a[1];
+  // After a power loss what is read is what the media holds. Otherwise it may
+  // be the cached bytes of a write whose fsync failed, which can still vanish.
+  if (power_lost_ || e.a[1] < durable_checkpoint_) {
+    durable_checkpoint_ = e.a[1];
+  }
+  power_lost_ = false;
   // The redo pointer of a checkpoint that did not finish is forgotten.
   redo_ = e.a[0];
 }

@@ -8,7 +8,8 @@
 //    while the node runs (WAL).
 // 3. Redo pointers and checkpoint positions never go back; recovery never
 //    starts from an older checkpoint than the last one that pg_control was
-//    durably pointed at (CKPT).
+//    durably pointed at (CKPT). A checkpoint that pg_control was read to name
+//    counts as durable only after a power loss.
 // Does not check: commit log pages, whose writes carry no LSN; that what was
 // reported as flushed is durable (AckOracle after the next crash).
 #ifndef MUSTH_PROPERTIES_WAL_BEFORE_DATA_ORACLE_H_
@@ -39,6 +40,7 @@ class WalBeforeDataOracle {
 
   VerdictSink* sink_;
   bool recovering_ = false;
+  bool power_lost_ = false;  // since the last start of recovery
   uint64_t flushed_ = 0;
   uint64_t redo_ = 0;                // newest redo pointer taken
   uint64_t durable_checkpoint_ = 0;  // newest one named by pg_control
