@@ -103,6 +103,10 @@ constexpr PlantedBug kBugs[] = {
      "A snapshot reads its xmax before it holds the lock, its running "
      "transactions after.",
      "VIS", ""},
+    {"update_leaks_pin", "a mutant: heap_update()", kMvcc,
+     "An update that puts its new version on another page never unpins that "
+     "page.",
+     "RES", ""},
     {"update_redo_wrong_suffix", "a mutant: heap_xlog_update()", kRecovery,
      "Redo of an update takes the common suffix at the padded length.",
      "REDO DUR", ""},

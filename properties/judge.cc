@@ -49,7 +49,7 @@ void Judge::OnEvent(const env::Event& event) {
   wal_before_data_.OnEvent(event);
   wal_.OnEvent(event);
   liveness_.OnEvent(event);
-  if (event.kind == env::EventKind::kRecoveryStart) structure_.OnRecovery();
+  structure_.OnEvent(event);
   if (options_.damage) coverage_.OnEvent(event);
 }
 

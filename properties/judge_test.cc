@@ -362,6 +362,16 @@ TEST_F(JudgeTest, ACheckpointReadFromTheCacheMayVanish) {
   EXPECT_TRUE(Says("CKPT wal_before_data: recovery", "durably pointed at"));
 }
 
+TEST_F(JudgeTest, PinsAndLocksEndWithTheirStatement) {
+  node_.Emit(EventKind::kResourcesHeld, {0, 0, 0}, {}, 2);
+  node_.Emit(EventKind::kResourcesHeld, {1, 0, 0}, {}, 2);
+  EXPECT_EQ(Verdicts(), "");
+  node_.Emit(EventKind::kResourcesHeld, {0, 1, 0}, {}, 2);
+  EXPECT_TRUE(Says("RES structure: task 2", "its statement ends with 1 buf"));
+  node_.Emit(EventKind::kResourcesHeld, {1, 0, 3}, {}, 4);
+  EXPECT_TRUE(Says("RES structure: task 4", "0 buffers pinned and 3 LWLocks"));
+}
+
 TEST_F(JudgeTest, ScanMustReturnTheCommittedRows) {
   SomeHistory();
   engine::StatementResult result;

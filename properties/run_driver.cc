@@ -160,6 +160,7 @@ void RunDriver::StartNode() {
   last_panic_.clear();
   judge_->liveness().OnNodeStarts();
   refusals_at_start_ = counters_.Refusals();
+  sync_failed_ = false;
   task_kills_at_start_ = counters_.of(faults::Family::kTaskKill).injected;
   crash_faults_->SetPhase(stage_ == Stage::kWork && !faults_stopped_
                               ? faults::Phase::kRecovery
@@ -463,6 +464,7 @@ void RunDriver::Fail(std::string why) {
 
 void RunDriver::OnEvent(const env::Event& event) {
   if (WorthTelling(event.kind)) tail_.OnEvent(event);
+  sync_failed_ |= event.kind == env::EventKind::kFileSync && event.a[2] != 0;
   bool excused = Excused();
   if (event.kind == env::EventKind::kPanic && excused) {
     judge_->liveness().OnExcuse();

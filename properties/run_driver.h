@@ -115,7 +115,9 @@ class RunDriver : public sim::EventSubscriber, public ClientObserver {
                                const std::string& sql);
   // A fault that the node may answer with an error, a PANIC or by not starting
   // struck since this node was started.
-  bool Excused() const { return counters_.Refusals() > refusals_at_start_; }
+  bool Excused() const {
+    return sync_failed_ || counters_.Refusals() > refusals_at_start_;
+  }
   void JudgeInspection();
   void TakeVerdicts();
   void StopFaults();
@@ -154,6 +156,9 @@ class RunDriver : public sim::EventSubscriber, public ClientObserver {
   bool redo_is_needless_ = false;  // the last node was shut down cleanly
   int node_starts_ = 0;
   uint64_t refusals_at_start_ = 0;
+  // An fsync has failed since the start; with data=journal the fault that
+  // caused it may have struck before.
+  bool sync_failed_ = false;
   uint64_t task_kills_at_start_ = 0;
   std::string last_panic_;
   uint64_t progress_step_ = 0;  // when a statement or a recovery last ended

@@ -14,6 +14,17 @@ void StructureOracle::Report(const char* promise, std::string subject,
                 seq_);
 }
 
+void StructureOracle::OnEvent(const env::Event& e) {
+  if (e.kind == env::EventKind::kRecoveryStart) recovered_ = true;
+  if (e.kind != env::EventKind::kResourcesHeld || (e.a[1] | e.a[2]) == 0) {
+    return;
+  }
+  seq_ = e.seq;
+  Report("RES", fmt::format("task {}", e.task),
+         fmt::format("{} ends with {} buffers pinned and {} LWLocks held",
+                     e.a[0] == 0 ? "its statement" : "it", e.a[1], e.a[2]));
+}
+
 void StructureOracle::Check(const ClusterImage& image, const Catalog& catalog,
                             bool shut_down, uint64_t seq) {
   seq_ = seq;

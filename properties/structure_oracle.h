@@ -18,9 +18,10 @@
 //    never recovered every file has its relation (RES).
 // 7. After a clean shutdown no sector of a file that has a name waits to
 //    become durable (CKPT).
+// And by event: at the end of a statement and of a process no buffer is
+// pinned and no LWLock held (RES).
 // Does not check: what free space and visibility maps say, pending directory
-// entries (removing WAL is not synced), segments behind the newest, pins and
-// heavyweight locks left over at shutdown.
+// entries (removing WAL is not synced), segments behind the newest.
 #ifndef MUSTH_PROPERTIES_STRUCTURE_ORACLE_H_
 #define MUSTH_PROPERTIES_STRUCTURE_ORACLE_H_
 
@@ -30,6 +31,7 @@
 #include "properties/cluster_image.h"
 #include "properties/content_oracle.h"
 #include "properties/oracle.h"
+#include "sim/env/event_sink.h"
 
 namespace properties {
 
@@ -37,11 +39,10 @@ class StructureOracle {
  public:
   explicit StructureOracle(VerdictSink* sink) : sink_(sink) {}
 
+  void OnEvent(const env::Event& event);
   // catalog says which relations there are; see Model::catalog.
   void Check(const ClusterImage& image, const Catalog& catalog, bool shut_down,
              uint64_t seq);
-  // From now on files without a relation may be left from before a crash.
-  void OnRecovery() { recovered_ = true; }
   // Requires: after a clean shutdown.
   void CheckNothingPending(const sim::Disk& disk, uint64_t seq);
 
@@ -50,6 +51,7 @@ class StructureOracle {
 
   VerdictSink* sink_;
   uint64_t seq_ = 0;
+  // Files without a relation may be left from before a crash.
   bool recovered_ = false;
 };
 

@@ -45,6 +45,7 @@ constexpr std::array<KindText, static_cast<size_t>(env::EventKind::kCount)>
         {"Acked", "xid:d end:l"},
         {"XactWait", "waiter:d holder:d"},
         {"ClogSet", "xid:d status:d"},
+        {"ResourcesHeld", "at:d pins:d lwlocks:d"},
         {"TupleInsert", "xid:d rel:d tid:c cid:d"},
         {"TupleUpdate", "xid:d rel:d old:c new:c cid:d"},
         {"TupleDelete", "xid:d rel:d tid:c cid:d"},

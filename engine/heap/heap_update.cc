@@ -110,6 +110,9 @@ Status UpdateLocked(Backend& be, const UpdateInProgress& u,
   INJECTION_POINT(heap_page_switch);
   ASSIGN_OR_RETURN(BufferGuard target,
                    RelationGetBufferForTuple(be, u.rel, len, buffer));
+  if (PLANTED(update_leaks_pin) && target.valid()) {
+    IncrBufferRefCount(be, target.get());
+  }
   // An empty guard: meanwhile the old page has the room after all.
   ReplaceTuple(be, u, buffer->get(),
                target.valid() ? target.get() : buffer->get());

@@ -178,6 +178,12 @@ env::TaskId Node::SpawnChild(std::string_view name, BackendType type,
     if (!status.ok()) Panic(be, status.ToString());
     InitBackend(be);
     body(be);
+    // As at the end of a statement: what is left is a leak.
+    be.env->events->Emit(env::EventKind::kResourcesHeld, 1,
+                         static_cast<uint64_t>(BuffersPinned(be)),
+                         static_cast<uint64_t>(LWLocksHeld(be)));
+    LWLockReleaseAll(be);
+    ReleaseAllBuffers(be);
     ProcExit(be);
   });
   children_[task] = std::string(name);

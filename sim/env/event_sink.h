@@ -47,6 +47,7 @@ enum class EventKind : uint8_t {
   kAcked,         // xid, end lsn: the client was told
   kXactWait,      // waiter's xid, holder's xid, 0 begin 1 end 2 deadlock
   kClogSet,       // xid, status
+  kResourcesHeld,  // 0 a statement ends 1 a process; buffer pins, LWLocks
   // Heap. rel is relNode; a tid is block << 16 | offset.
   kTupleInsert,  // xid, rel, tid, command id; tuple bytes from t_infomask2 on
   kTupleUpdate,  // xid, rel, old tid, new tid, command id; new tuple bytes
