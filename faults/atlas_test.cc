@@ -142,5 +142,17 @@ TEST(Atlas, ExclusionsNamePointsThatExistAndGiveAReason) {
   }
 }
 
+TEST(Atlas, RarePointsAreInjectionPointsOfTheEngine) {
+  for (bool in_recovery : {false, true}) {
+    for (std::string_view point : RarePoints(in_recovery)) {
+      bool found = false;
+      for (const env::SiteInfo& site : engine::EngineSites()) {
+        found |= site.kind == env::SiteKind::kInjection && site.name == point;
+      }
+      EXPECT_TRUE(found) << point;
+    }
+  }
+}
+
 }  // namespace
 }  // namespace faults

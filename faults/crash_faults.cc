@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <utility>
 
@@ -32,10 +33,34 @@ uint64_t LogUniform(sim::Drawer& drawer, std::string_view site, int64_t low,
   return least + drawer.Below(site, least);
 }
 
+// Which point is drawn by rank, so that a new point in the table moves no other
+// plan but those that get it.
+std::string DrawPoint(sim::Drawer& drawer, env::SiteTable sites, bool rare,
+                      bool in_recovery) {
+  std::span<const std::string_view> few = RarePoints(in_recovery);
+  uint64_t word = drawer.Below("point", uint64_t{1} << 32);
+  std::string_view best;
+  uint64_t best_rank = 0;
+  for (const env::SiteInfo& site : sites) {
+    if (site.kind != env::SiteKind::kInjection) continue;
+    // Passed by the startup process only.
+    bool elsewhere =
+        !in_recovery && std::string_view(site.name).starts_with("recovery_");
+    bool listed = std::find(few.begin(), few.end(), site.name) != few.end();
+    if (elsewhere || (rare && !listed)) continue;
+    uint64_t rank = sim::Mix(word, env::SiteHash(site.name));
+    if (!best.empty() && rank >= best_rank) continue;
+    best = site.name;
+    best_rank = rank;
+  }
+  SIM_CHECK(!best.empty());
+  return std::string(best);
+}
+
 // The ranges fit short runs: most points that are drawn come.
-void DrawPlace(sim::Drawer& drawer, PlannedCrash* crash) {
-  // kSyncEvent, kDeviceChange, kStep, kInjection, kNewInjection.
-  static constexpr uint32_t kShares[] = {30, 10, 30, 10, 10};
+void DrawPlace(sim::Drawer& drawer, env::SiteTable sites, PlannedCrash* crash) {
+  // In the order of Place.
+  static constexpr uint32_t kShares[] = {30, 10, 30, 2, 2, 16};
   crash->place = static_cast<Place>(drawer.Weighted("place", kShares));
   bool recovery = crash->in_recovery;
   switch (crash->place) {
@@ -55,38 +80,46 @@ void DrawPlace(sim::Drawer& drawer, PlannedCrash* crash) {
       crash->n = LogUniform(drawer, "n", 0, recovery ? 4 : 5);
       crash->hits = LogUniform(drawer, "hits", 0, recovery ? 1 : 3);
       break;
+    case Place::kNamedInjection: {
+      bool rare = drawer.Chance("rare", 1, 2);
+      crash->point = DrawPoint(drawer, sites, rare, recovery);
+      crash->hits = LogUniform(drawer, "hits", 0, recovery || rare ? 1 : 3);
+      break;
+    }
   }
 }
 
-CrashKind DrawHostKind(sim::Drawer& drawer, const FaultPlan& plan) {
+// Mostly power loss; at named points as often the other.
+CrashKind DrawHostKind(sim::Drawer& drawer, const FaultPlan& plan, bool named) {
   bool power = plan.Has(Family::kPowerLoss);
   bool process = plan.Has(Family::kProcessCrash);
   if (power && process) {
-    return drawer.Chance("process_crash", 1, 3) ? CrashKind::kProcess
-                                                : CrashKind::kPowerLoss;
+    return drawer.Chance("process_crash", 1, named ? 2 : 3)
+               ? CrashKind::kProcess
+               : CrashKind::kPowerLoss;
   }
   return process ? CrashKind::kProcess : CrashKind::kPowerLoss;
 }
 
-PlannedCrash DrawCrash(sim::Drawer& drawer, const FaultPlan& plan, bool first,
-                       bool doubled) {
+PlannedCrash DrawCrash(sim::Drawer& drawer, const FaultPlan& plan,
+                       env::SiteTable sites, bool first, bool doubled) {
   PlannedCrash crash;
   crash.doubled = doubled;
+  // A quarter of the crashes after the first, and a tenth of the others.
+  crash.in_recovery = doubled || (!first && plan.Has(Family::kRecoveryCrash) &&
+                                  drawer.Chance("in_recovery", 325, 1000));
+  DrawPlace(drawer, sites, &crash);
   if (doubled) {
-    crash.in_recovery = true;
     crash.kind = crash.forced_kind = CrashKind::kPowerLoss;
-  } else {
-    // A quarter of the crashes after the first, and a tenth of the others.
-    crash.in_recovery = !first && plan.Has(Family::kRecoveryCrash) &&
-                        drawer.Chance("in_recovery", 325, 1000);
-    crash.kind = crash.forced_kind = DrawHostKind(drawer, plan);
-    // Recovery that loses its process ends its postmaster: a process crash.
-    if (!crash.in_recovery && plan.Has(Family::kTaskKill) &&
-        drawer.Chance("task_kill", 1, 4)) {
-      crash.kind = CrashKind::kTaskKill;
-    }
+    return crash;
   }
-  DrawPlace(drawer, &crash);
+  bool named = crash.place == Place::kNamedInjection;
+  crash.kind = crash.forced_kind = DrawHostKind(drawer, plan, named);
+  // Recovery that loses its process ends its postmaster: a process crash.
+  if (!crash.in_recovery && plan.Has(Family::kTaskKill) &&
+      drawer.Chance("task_kill", 1, named ? 2 : 4)) {
+    crash.kind = CrashKind::kTaskKill;
+  }
   return crash;
 }
 
@@ -98,22 +131,38 @@ const char* CrashKindName(CrashKind kind) {
   return kNames[static_cast<size_t>(kind)];
 }
 
+std::span<const std::string_view> RarePoints(bool in_recovery) {
+  static constexpr std::string_view kRunning[] = {
+      "buffer_evict_dirty", "heap_page_switch", "wal_segment_install",
+      "wal_segment_recycle", "wal_segment_remove"};
+  static constexpr std::string_view kRecovery[] = {"recovery_before_production",
+                                                   "wal_segment_recycle",
+                                                   "wal_segment_remove"};
+  if (in_recovery) return kRecovery;
+  return kRunning;
+}
+
 std::span<const char* const> DeviceStepNames() { return kStepNames; }
 
 std::string PlannedCrash::ToString() const {
   static constexpr std::array<const char*, 5> kPlaces = {
       "fsync event", "device change", "step", "injection point",
       "distinct injection point"};
+  const char* when = in_recovery ? "in recovery" : "while running";
+  if (place == Place::kNamedInjection) {
+    return fmt::format("{} at {} {}, hit {}", CrashKindName(kind), point, when,
+                       hits);
+  }
   std::string text = fmt::format("{} at {} {} {}", CrashKindName(kind),
-                                 kPlaces[static_cast<size_t>(place)], n,
-                                 in_recovery ? "in recovery" : "while running");
+                                 kPlaces[static_cast<size_t>(place)], n, when);
   if (place == Place::kNewInjection) text += fmt::format(", hit {}", hits);
   return text;
 }
 
 std::vector<PlannedCrash> DrawCrashPlan(sim::Choices& choices,
                                         const sim::Scope& host,
-                                        const FaultPlan& plan) {
+                                        const FaultPlan& plan,
+                                        env::SiteTable sites) {
   std::vector<PlannedCrash> crashes;
   if (!plan.Has(Family::kPowerLoss) && !plan.Has(Family::kProcessCrash)) {
     return crashes;
@@ -125,7 +174,8 @@ std::vector<PlannedCrash> DrawCrashPlan(sim::Choices& choices,
   bool doubled = false;
   while (crashes.size() < count || doubled) {
     sim::Drawer crash_drawer = drawer.Child("c", crashes.size());
-    crashes.push_back(DrawCrash(crash_drawer, plan, crashes.empty(), doubled));
+    crashes.push_back(
+        DrawCrash(crash_drawer, plan, sites, crashes.empty(), doubled));
     doubled = crashes.back().kind == CrashKind::kProcess &&
               plan.Has(Family::kDoubleCrash) &&
               crash_drawer.Chance("power_loss_follows", 1, 4);
@@ -189,6 +239,12 @@ bool CrashFaults::Due(const sim::CrashPoint& point) {
       return distinct_sites_ >= crash.n && point.site == target_site_ &&
              hits >= crash.hits;
     }
+    case Place::kNamedInjection:
+      if (point.place != CrashPlace::kInjection ||
+          sites_[point.site].name != crash.point) {
+        return false;
+      }
+      return ++seen_ >= crash.hits;
   }
   return ++seen_ >= crash.n;
 }

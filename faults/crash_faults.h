@@ -8,8 +8,9 @@
 //   40 %  the n-th durability event: before, inside or just after an fsync, a
 //         write or a metadata change
 //   30 %  the n-th scheduling step
-//   20 %  named injection points: the n-th of any name, or the m-th passing
-//         of the k-th distinct one (which reaches the rare ones)
+//   20 %  injection points: the n-th of any name, the m-th passing of the k-th
+//         distinct one, or (most of them) of one that the plan names, which is
+//         every other time one that few runs pass
 //   10 %  inside recovery; after any crash a further 25 % of the next ones,
 //         and 25 % of the process crashes are followed there by power loss
 //
@@ -23,6 +24,7 @@
 #include <map>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "faults/fault_plan.h"
@@ -46,12 +48,13 @@ enum class Phase : uint8_t {
 
 struct PlannedCrash {
   enum class Place : uint8_t {
-    kSyncEvent,     // an fsync's start, middle or end
-    kDeviceChange,  // an fsync's steps, a write, a metadata change
-    kStep,          // any scheduling step
-    kInjection,     // an injection point
-    kNewInjection,  // an injection point for the hits-th time, of the n-th
-                    // name that this phase reached
+    kSyncEvent,       // an fsync's start, middle or end
+    kDeviceChange,    // an fsync's steps, a write, a metadata change
+    kStep,            // any scheduling step
+    kInjection,       // an injection point
+    kNewInjection,    // an injection point for the hits-th time, of the n-th
+                      // name that this phase reached
+    kNamedInjection,  // the injection point `point` for the hits-th time
   };
   sim::CrashKind kind = sim::CrashKind::kNone;
   // What a forced crash does instead of killing a task.
@@ -61,17 +64,24 @@ struct PlannedCrash {
   bool doubled = false;
   Place place = Place::kStep;
   uint64_t n = 1;     // counted from 1
-  uint64_t hits = 1;  // kNewInjection only
+  uint64_t hits = 1;  // kNewInjection, kNamedInjection
+  std::string point;  // kNamedInjection
 
   // "power loss at fsync event 12 while running".
   std::string ToString() const;
 };
 
+// Names of injection points that few runs pass; while sessions run, or in
+// recovery.
+std::span<const std::string_view> RarePoints(bool in_recovery);
+
 // The crash plan of a run; empty if no crash family is on or none is drawn.
-// host is the scope of the host without incarnation ("w0/h0").
+// host is the scope of the host without incarnation ("w0/h0"), sites the
+// node's table. Requires: it has injection points.
 std::vector<PlannedCrash> DrawCrashPlan(sim::Choices& choices,
                                         const sim::Scope& host,
-                                        const FaultPlan& plan);
+                                        const FaultPlan& plan,
+                                        env::SiteTable sites);
 
 class CrashFaults : public sim::CrashHooks {
  public:

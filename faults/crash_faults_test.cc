@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -17,7 +18,9 @@ using Place = PlannedCrash::Place;
 constexpr env::SiteInfo kSites[] = {
     {"wal_insert", env::SiteKind::kInjection, ""},
     {"commit_flushed", env::SiteKind::kInjection, ""},
-    {"evict", env::SiteKind::kInjection, ""},
+    {"buffer_evict_dirty", env::SiteKind::kInjection, ""},
+    {"recovery_before_production", env::SiteKind::kInjection, ""},
+    {"page_read", env::SiteKind::kYield, ""},
 };
 
 CrashPoint Step() { return CrashPoint{}; }
@@ -68,6 +71,21 @@ TEST(CrashFaults, StrikesAtTheNthEventOfItsPlaceOnly) {
   EXPECT_EQ(counters.of(Family::kPowerLoss).injected, 1u);
 }
 
+TEST(CrashFaults, StrikesAtThePointThatThePlanNames) {
+  FaultCounters counters;
+  PlannedCrash crash = Planned(Place::kNamedInjection, 1);
+  crash.point = "commit_flushed";
+  crash.hits = 2;
+  EXPECT_EQ(crash.ToString(),
+            "power loss at commit_flushed while running, hit 2");
+  CrashFaults faults({crash}, kSites, &counters);
+  faults.SetPhase(Phase::kRunning);
+  EXPECT_EQ(After(&faults, {Injection(1), Injection(0), Step(), Injection(0),
+                            Injection(1)}),
+            5);
+  EXPECT_EQ(faults.last_point(), "commit_flushed");
+}
+
 TEST(CrashFaults, CountingBeginsAnewWithEachPhase) {
   FaultCounters counters;
   CrashFaults faults({Planned(Place::kStep, 3)}, kSites, &counters);
@@ -89,7 +107,7 @@ TEST(CrashFaults, DistinctInjectionPointReachesRareSites) {
   EXPECT_EQ(After(&faults, {Injection(0), Injection(0), Injection(2),
                             Injection(0), Injection(1), Injection(2)}),
             6);
-  EXPECT_EQ(faults.last_point(), "evict");
+  EXPECT_EQ(faults.last_point(), "buffer_evict_dirty");
 }
 
 TEST(CrashFaults, RecoveryCrashWaitsForRecoveryAndIsMarked) {
@@ -152,7 +170,7 @@ TEST(CrashFaults, ForcedCrashesUseUpThePlanAndAreCounted) {
 std::vector<PlannedCrash> Draw(uint64_t seed) {
   sim::Choices choices(seed);
   FaultPlan plan = DrawFaultPlan(choices, Profiles()[0]);
-  return DrawCrashPlan(choices, sim::Scope::FromPath("w0/h0"), plan);
+  return DrawCrashPlan(choices, sim::Scope::FromPath("w0/h0"), plan, kSites);
 }
 
 TEST(CrashPlan, HasEnoughCrashesOfEveryKindAndPlace) {
@@ -160,7 +178,7 @@ TEST(CrashPlan, HasEnoughCrashesOfEveryKindAndPlace) {
   int host_crashes = 0;
   int seeds_with_recovery_crash = 0;
   int kinds[4] = {};
-  int places[5] = {};
+  int places[6] = {};
   int doubled = 0;
   for (uint64_t seed = 0; seed < kSeeds; ++seed) {
     bool in_recovery = false;
@@ -186,15 +204,36 @@ TEST(CrashPlan, HasEnoughCrashesOfEveryKindAndPlace) {
   EXPECT_GT(seeds_with_recovery_crash, kSeeds * 30 / 100);
   EXPECT_EQ(kinds[static_cast<int>(CrashKind::kNone)], 0);
   for (int kind = 1; kind < 4; ++kind) EXPECT_GT(kinds[kind], kSeeds / 6);
-  for (int count : places) EXPECT_GT(count, kSeeds / 8);
+  for (int count : places) EXPECT_GT(count, kSeeds / 30);
   EXPECT_GT(doubled, kSeeds / 30);
+}
+
+// Every other one is a point that few runs pass.
+TEST(CrashPlan, NamesInjectionPoints) {
+  std::map<std::string, int> running;
+  std::map<std::string, int> recovery;
+  for (uint64_t seed = 0; seed < 4000; ++seed) {
+    for (const PlannedCrash& crash : Draw(seed)) {
+      if (crash.place != Place::kNamedInjection) {
+        EXPECT_EQ(crash.point, "");
+        continue;
+      }
+      ++(crash.in_recovery ? recovery : running)[crash.point];
+    }
+  }
+  for (const auto& [name, count] : running) EXPECT_GT(count, 50) << name;
+  for (const auto& [name, count] : recovery) EXPECT_GT(count, 10) << name;
+  EXPECT_EQ(running.size(), 3u);  // the other is passed in recovery only
+  EXPECT_GT(running["buffer_evict_dirty"], running["wal_insert"] * 2);
+  EXPECT_GT(recovery["recovery_before_production"], recovery["wal_insert"] * 2);
 }
 
 TEST(CrashPlan, BaseZeroHasNoCrash) {
   sim::Choices choices(1, sim::Base::kZero);
   FaultPlan plan = DrawFaultPlan(choices, Profiles()[0]);
   EXPECT_TRUE(
-      DrawCrashPlan(choices, sim::Scope::FromPath("w0/h0"), plan).empty());
+      DrawCrashPlan(choices, sim::Scope::FromPath("w0/h0"), plan, kSites)
+          .empty());
 }
 
 // Editing one crash by an override leaves the others as they were.
@@ -206,8 +245,8 @@ TEST(CrashPlan, CrashesAreDrawnApart) {
     choices.AddOverride(
         sim::Override::Parse("crash-point w0/h0/c1 place 0 = 45").value());
     FaultPlan fault_plan = DrawFaultPlan(choices, Profiles()[0]);
-    std::vector<PlannedCrash> edited =
-        DrawCrashPlan(choices, sim::Scope::FromPath("w0/h0"), fault_plan);
+    std::vector<PlannedCrash> edited = DrawCrashPlan(
+        choices, sim::Scope::FromPath("w0/h0"), fault_plan, kSites);
     ASSERT_GE(edited.size(), 3u);
     EXPECT_EQ(edited[1].place, Place::kStep);
     EXPECT_EQ(edited[0].ToString(), plain[0].ToString());

@@ -109,7 +109,7 @@ std::vector<KnobInfo> WorldKnobs() {
       Number("sessions", &Knobs::sessions, 1, 12,
              {{1, 1}, {2, 4}, {3, 3}, {4, 2}}),
       Number("rows", &Knobs::rows, 1, 100000,
-             {{3, 3}, {5, 2}, {8, 2}, {12, 2}, {60, 1}}),
+             {{3, 3}, {5, 2}, {8, 2}, {12, 2}, {35, 1}, {60, 1}}),
       Number("txns", &Knobs::txns, 1, 100000,
              {{2, 2}, {4, 4}, {6, 3}, {10, 2}, {16, 1}}),
       Number("synchronous_commit_percent", &Knobs::synchronous_commit_percent,

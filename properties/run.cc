@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "engine/common/sites.h"
@@ -185,44 +186,62 @@ env::Result<RunOutcome> RunOnce(RunContext& context, const RunSpec& spec,
   return outcome;
 }
 
+using GapRows = std::vector<const faults::ContractRow*>;
+
 // True if the recipe keeps every promise with the options of these rows on.
+// evidence is of that run.
 env::Result<bool> Closes(RunContext& context, const RunSpec& spec,
-                         const std::vector<const faults::ContractRow*>& rows) {
+                         const GapRows& rows, faults::Evidence* evidence) {
   RunSpec closed = spec;
   for (const faults::ContractRow* row : rows) {
     closed.knobs.emplace_back(row->option, "on");
   }
-  faults::Evidence ignored;
   ASSIGN_OR_RETURN(RunOutcome again,
-                   RunOnce(context, closed, RunOptions(), &ignored));
+                   RunOnce(context, closed, RunOptions(), evidence));
   return again.broken.empty() && again.harness_failure.empty();
 }
 
-// If the broken promise disappears with the option of a row on whose fault
-// struck, or with those of all such rows, it is PostgreSQL's known gap and not
-// a finding.
+// The rows whose options together let the recipe keep every promise: one whose
+// fault struck, or all such rows, or those and the ones whose faults strike
+// once these are closed. Empty: there are none.
+env::Result<GapRows> FindGap(RunContext& context, const RunSpec& spec,
+                             faults::Evidence evidence) {
+  GapRows all;
+  for (;;) {
+    GapRows more;
+    for (const faults::ContractRow& row : faults::Contract()) {
+      bool known = std::find(all.begin(), all.end(), &row) != all.end();
+      if (row.IsKnownGap() && !known && row.struck(evidence)) {
+        more.push_back(&row);
+      }
+    }
+    if (more.empty()) return GapRows();
+    for (const faults::ContractRow* row : more) {
+      GapRows rows = all;
+      rows.push_back(row);
+      ASSIGN_OR_RETURN(bool closed, Closes(context, spec, rows, &evidence));
+      if (closed) return rows;
+    }
+    all.insert(all.end(), more.begin(), more.end());
+    if (more.size() == 1) continue;  // tried just now
+    ASSIGN_OR_RETURN(bool closed, Closes(context, spec, all, &evidence));
+    if (closed) return all;
+  }
+}
+
+// If the broken promise disappears with the options of FindGap's rows, it is
+// PostgreSQL's known gap and not a finding.
 env::Status ClassifyGaps(RunContext& context, const RunSpec& spec,
                          const faults::Evidence& evidence,
                          RunOutcome* outcome) {
-  std::vector<std::vector<const faults::ContractRow*>> candidates;
-  std::vector<const faults::ContractRow*> all;
-  for (const faults::ContractRow& row : faults::Contract()) {
-    if (!row.IsKnownGap() || !row.struck(evidence)) continue;
-    candidates.push_back({&row});
-    all.push_back(&row);
+  ASSIGN_OR_RETURN(GapRows rows, FindGap(context, spec, evidence));
+  if (rows.empty()) return env::Status();
+  outcome->broken.clear();
+  for (const faults::ContractRow* row : rows) {
+    ++outcome->stats.known_gaps[std::string(row->name)];
   }
-  if (all.size() > 1) candidates.push_back(all);
-  for (const std::vector<const faults::ContractRow*>& rows : candidates) {
-    ASSIGN_OR_RETURN(bool closed, Closes(context, spec, rows));
-    if (!closed) continue;
-    outcome->broken.clear();
-    for (const faults::ContractRow* row : rows) {
-      ++outcome->stats.known_gaps[std::string(row->name)];
-    }
-    for (auto& [name, family] : outcome->stats.families) {
-      family.gap = std::exchange(family.silent, 0);
-    }
-    return env::Status();
+  for (auto& [name, family] : outcome->stats.families) {
+    family.gap = std::exchange(family.silent, 0);
   }
   return env::Status();
 }

@@ -73,7 +73,7 @@ RunDriver::RunDriver(RunParts parts)
   crash_faults_ = std::make_unique<faults::CrashFaults>(
       faults::DrawCrashPlan(*parts_.choices,
                             sim::Scope().Child("w0").Child("h0"),
-                            parts_.fault_plan),
+                            parts_.fault_plan, engine::EngineSites()),
       engine::EngineSites(), &counters_);
   background_disk_ = std::make_unique<faults::BackgroundDisk>(
       parts_.disk.get(), device_host, parts_.fault_plan, &counters_,

@@ -112,9 +112,10 @@ class Generator {
     if (draw->Chance("null_note", 1, 8)) return engine::NullConst();
     // Mostly short, now and then as long as the knob allows.
     int64_t longest = std::min<int64_t>(knobs_.value_bytes, 1500);
-    bool any_length = draw->Chance("long_note", 1, 2);
-    int64_t length = draw->Between(
-        "note_length", 0, any_length ? longest : std::min<int64_t>(longest, 8));
+    bool any_length = knobs_.bulky || draw->Chance("long_note", 1, 2);
+    int64_t length =
+        draw->Between("note_length", knobs_.bulky ? longest / 2 : 0,
+                      any_length ? longest : std::min<int64_t>(longest, 8));
     auto letter = static_cast<char>('a' + draw->Below("note_letter", 26));
     return engine::StringConst(
         std::string(static_cast<size_t>(length), letter));
@@ -376,6 +377,10 @@ PlanKnobs DrawPlanKnobs(sim::Choices& choices, const sim::Scope& scope) {
   const uint32_t size_weights[] = {5, 3, 2};
   const uint32_t sizes[] = {20, 200, 1500};
   k.value_bytes = sizes[draw.Weighted("value_bytes", size_weights)];
+  if (draw.Chance("bulky", 1, 6)) {
+    k.bulky = true;
+    k.value_bytes = 1500;
+  }
   if (draw.Chance("telling", 1, 3)) k.telling_percent = 40;
   auto sometimes_off = [&draw](std::string_view name, uint32_t* weight) {
     if (draw.Chance(name, 1, 4)) *weight = 0;

@@ -25,6 +25,9 @@ struct PlanKnobs {
   uint32_t transactions = 3;  // per session
   uint32_t statements = 3;    // most per transaction
   uint32_t value_bytes = 20;  // longest note, up to 1500
+  // Notes are at least half as long as the longest: updates leave their page,
+  // buffers do not suffice, the log takes many segments.
+  bool bulky = false;
 
   // Weights of the statement mix.
   uint32_t insert_weight = 4;
