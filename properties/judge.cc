@@ -6,6 +6,21 @@
 #include <utility>
 
 namespace properties {
+namespace {
+
+SanitizerOptions SanitizerOptionsOf(const JudgeOptions& options) {
+  SanitizerOptions sanitizer;
+  sanitizer.wal_segment_bytes = options.wal_segment_bytes;
+  sanitizer.full_page_writes = options.full_page_writes;
+  if (options.disk != nullptr) {
+    const sim::DiskOptions& disk = options.disk->options();
+    sanitizer.sector_bytes =
+        disk.atomic8k ? 8192 : static_cast<uint32_t>(disk.sector_bytes);
+  }
+  return sanitizer;
+}
+
+}  // namespace
 
 Judge::Judge(const JudgeOptions& options)
     : options_(options),
@@ -16,12 +31,15 @@ Judge::Judge(const JudgeOptions& options)
       content_(&model_, &sink_),
       structure_(&sink_),
       tpcb_(&sink_, options.only_tpcb),
+      shadow_(&sink_, options.disk),
+      sanitizer_(&sink_, SanitizerOptionsOf(options)),
       liveness_(&sink_, options.liveness_bound_steps),
       attribution_(&model_, &coverage_) {}
 
 void Judge::LoadTemplate(const sim::Disk& disk) {
   DiskView files(disk);
   LoadTemplate(files);
+  shadow_.LoadTemplate(disk);
 }
 
 void Judge::LoadTemplate(const ClusterView& files) {
@@ -48,6 +66,8 @@ void Judge::OnEvent(const env::Event& event) {
   statement_.OnEvent(event);
   wal_before_data_.OnEvent(event);
   wal_.OnEvent(event);
+  shadow_.OnEvent(event);
+  sanitizer_.OnEvent(event);
   liveness_.OnEvent(event);
   structure_.OnEvent(event);
   if (options_.damage) coverage_.OnEvent(event);
@@ -78,7 +98,12 @@ void Judge::CheckRest(const ClusterView& files, const sim::Disk* disk,
     structure_.Check(image, *catalog, shut_down, last_seq_);
     if (options_.tpcb) tpcb_.Check(image, *catalog, last_seq_);
   }
-  if (!shut_down) wal_.OnRecovered(image, last_seq_);
+  if (shut_down) {
+    shadow_.OnShutdown(image, last_seq_);
+  } else {
+    wal_.OnRecovered(image, last_seq_);
+    shadow_.OnRecovered(image, last_seq_);
+  }
 }
 
 void Judge::Recovered(const ClusterView& files, const sim::Disk* disk) {
@@ -148,6 +173,17 @@ void Judge::CompareScan(std::string_view relname,
                         const engine::StatementResult& result) {
   content_.CompareScan(relname, result.rows, last_seq_);
   statement_.CompareScan(relname, result.rows, last_seq_);
+}
+
+void Judge::CountWork(std::map<std::string, uint64_t>* judged) const {
+  (*judged)["pages redone"] = shadow_.pages_compared();
+  (*judged)["images redone"] = shadow_.images_compared();
+  for (const AllowRow& row : AllowTable()) {
+    const ReadCount& count =
+        sanitizer_.counts()[static_cast<size_t>(row.place)];
+    (*judged)[std::string("undetermined, newest: ") + row.what] = count.newest;
+    (*judged)[std::string("undetermined, older: ") + row.what] = count.older;
+  }
 }
 
 std::vector<Verdict> Judge::TakeVerdicts() {

@@ -1,7 +1,9 @@
 // Judge: all oracles of one node, fed from one place.
 //
-//   events ──► Model ──► AckOracle, WalBeforeDataOracle, WalOracle, Liveness
-//   frozen disk ──► ClusterImage ──► StructureOracle, ContentOracle, Tpcb
+//   events ──► Model ──► AckOracle, WalBeforeDataOracle, WalOracle,
+//                        ShadowOracle, DurabilitySanitizer, Liveness
+//   frozen disk ──► ClusterImage ──► StructureOracle, ContentOracle,
+//                                    ShadowOracle, Tpcb
 //   statements, results ──► StatementOracle, with a model of its own
 //   rows of scans ──► ContentOracle, StatementOracle
 //   refusals ──► Attribution: is there damage that justifies them?
@@ -12,6 +14,7 @@
 #define MUSTH_PROPERTIES_JUDGE_H_
 
 #include <functional>
+#include <map>
 #include <set>
 #include <string>
 #include <string_view>
@@ -22,9 +25,11 @@
 #include "properties/attribution.h"
 #include "properties/cluster_image.h"
 #include "properties/content_oracle.h"
+#include "properties/durability_sanitizer.h"
 #include "properties/liveness_oracle.h"
 #include "properties/model.h"
 #include "properties/oracle.h"
+#include "properties/shadow_oracle.h"
 #include "properties/statement_oracle.h"
 #include "properties/structure_oracle.h"
 #include "properties/tpcb_oracle.h"
@@ -36,6 +41,8 @@ namespace properties {
 
 struct JudgeOptions {
   ClusterFormat format;
+  bool full_page_writes = true;
+  uint32_t wal_segment_bytes = 1 << 20;
   // Balances of pgbench's tables are an invariant of the workload.
   bool tpcb = false;
   bool only_tpcb = false;  // no simple-update among the scripts
@@ -43,7 +50,8 @@ struct JudgeOptions {
   uint64_t liveness_bound_steps = 1'000'000;
   // Writes may be cut short, so that files may end in a part of a page.
   bool partial_tails = false;
-  // The node's disk and host, for WalOracle's copy; may be null.
+  // The node's disk and host, for WalOracle's copy and ShadowOracle; may be
+  // null.
   const sim::Disk* disk = nullptr;
   sim::DeviceHost* host = nullptr;
   // True if a fault struck lately for which a statement may fail although it
@@ -89,6 +97,8 @@ class Judge : public Oracle {
                    const engine::StatementResult& result);
 
   LivenessOracle& liveness() { return liveness_; }
+  // Adds what ShadowOracle and DurabilitySanitizer had to look at.
+  void CountWork(std::map<std::string, uint64_t>* judged) const;
   const Model& model() const { return model_; }
   const StatementOracle& statements() const { return statement_; }
   // Verdicts so far; moves them out.
@@ -113,6 +123,8 @@ class Judge : public Oracle {
   ContentOracle content_;
   StructureOracle structure_;
   TpcbOracle tpcb_;
+  ShadowOracle shadow_;
+  DurabilitySanitizer sanitizer_;
   LivenessOracle liveness_;
   WalCoverage coverage_;
   Attribution attribution_;

@@ -72,6 +72,8 @@ struct RunStats {
   std::map<std::string, std::map<std::string, uint64_t>> crash_points;
   // Contract row ("C5") -> count.
   std::map<std::string, uint64_t> known_gaps;
+  // What oracles that may have nothing to look at have looked at -> count.
+  std::map<std::string, uint64_t> judged;
 };
 
 struct RunOutcome {

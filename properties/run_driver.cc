@@ -82,6 +82,8 @@ RunDriver::RunDriver(RunParts parts)
   JudgeOptions judge;
   judge.format = {parts_.config.data_checksums, parts_.config.checksum_relation,
                   parts_.config.clog_checksums};
+  judge.full_page_writes = parts_.config.full_page_writes;
+  judge.wal_segment_bytes = parts_.config.wal_segment_size;
   judge.tpcb = parts_.tpcb;
   judge.only_tpcb = parts_.only_tpcb;
   judge.partial_tails = parts_.fault_plan.Has(faults::Family::kShortTransfer) ||
@@ -94,6 +96,12 @@ RunDriver::RunDriver(RunParts parts)
     counters_.Enable(faults::Family::kFill);
   }
   judge_ = std::make_unique<Judge>(judge);
+  SecondRecoveryOptions second;
+  second.config = parts_.config;
+  second.planted = parts_.planted;
+  second.seed = parts_.choices->seed();
+  second.stacks = parts_.world.stacks;
+  second_recovery_ = std::make_unique<SecondRecovery>(std::move(second));
   judge_->LoadTemplate(*parts_.disk);
   for (const PlanSession& session : parts_.plan.sessions) {
     clients_.push_back(std::make_unique<Client>(&session, this));
@@ -189,11 +197,15 @@ void RunDriver::Restart(sim::CrashKind kind) {
   }
   judge_->OnCrash(kind);
   node_.reset();
+  uint64_t open_before = parts_.disk->OpenSectors();
   if (kind == sim::CrashKind::kPowerLoss) {
     parts_.disk->PowerLoss();
   } else {
     parts_.disk->ProcessCrash();
   }
+  recoveries_begun_ = 0;
+  second_recovery_->OnCrash(*parts_.disk, open_before,
+                            &world_.device_host(host_));
   if (parts_.keep_crashed) crashed_disk_ = parts_.disk->Clone();
   recovered_ = true;
   StartNode();
@@ -319,6 +331,9 @@ void RunDriver::JudgeInspection() {
     std::unique_ptr<sim::Disk> frozen = parts_.disk->Clone();
     frozen->Freeze();
     judge_->OnRecovered(*frozen);
+    second_recovery_->OnRecovered(*parts_.disk, &world_.device_host(host_),
+                                  recovery_end_, world_.event_count(),
+                                  &outcome_.broken);
   }
   for (const auto& [table, result] : scans_) {
     if (!result.status.ok()) {
@@ -491,6 +506,7 @@ void RunDriver::OnEvent(const env::Event& event) {
       }
       break;
     case env::EventKind::kRecoveryStart:
+      if (++recoveries_begun_ > 1) second_recovery_->Forget();
       // A node that restarts by itself recovers, too.
       if (stage_ == Stage::kSetup) break;
       recovered_ = true;
@@ -510,10 +526,13 @@ void RunDriver::OnEvent(const env::Event& event) {
     case env::EventKind::kTimer:
       CheckProgress();
       break;
+    case env::EventKind::kRecoveryEnd:
+      recovery_end_ = event.a[0];
+      progress_step_ = world_.steps();
+      break;
     case env::EventKind::kCommand:
       if (event.a[2] == 0) progress_step_ = world_.steps();
       break;
-    case env::EventKind::kRecoveryEnd:
     case env::EventKind::kAcked:
       progress_step_ = world_.steps();
       break;
@@ -598,6 +617,8 @@ void RunDriver::FillStats() {
   stats.statements_predicted = judge_->statements().stats().predicted;
   stats.statements_unpredicted = judge_->statements().stats().unpredicted;
   stats.crash_points = crash_faults_->hits();
+  judge_->CountWork(&stats.judged);
+  stats.judged["second recoveries"] = second_recovery_->compared();
   CheckLegality();
   bool broken = !outcome_.broken.empty();
   for (int i = 0; i < faults::kFamilyCount; ++i) {

@@ -29,6 +29,7 @@
 #include "properties/outcome_ledger.h"
 #include "properties/plan.h"
 #include "properties/run.h"
+#include "properties/second_recovery.h"
 #include "sim/disk.h"
 #include "sim/trace.h"
 #include "sim/world.h"
@@ -137,6 +138,7 @@ class RunDriver : public sim::EventSubscriber, public ClientObserver {
   std::unique_ptr<faults::CrashFaults> crash_faults_;
   std::unique_ptr<faults::BackgroundDisk> background_disk_;
   std::unique_ptr<Judge> judge_;
+  std::unique_ptr<SecondRecovery> second_recovery_;
   std::unique_ptr<engine::Node> node_;
   std::vector<std::unique_ptr<Client>> clients_;
   std::map<std::string, engine::Statement> own_statements_;
@@ -160,6 +162,8 @@ class RunDriver : public sim::EventSubscriber, public ClientObserver {
   // caused it may have struck before.
   bool sync_failed_ = false;
   uint64_t task_kills_at_start_ = 0;
+  int recoveries_begun_ = 0;   // since the last crash
+  uint64_t recovery_end_ = 0;  // of the last one
   std::string last_panic_;
   uint64_t progress_step_ = 0;  // when a statement or a recovery last ended
   env::Status setup_status_;

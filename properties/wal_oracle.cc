@@ -6,6 +6,7 @@
 #include <memory>
 #include <utility>
 
+#include "properties/copy_host.h"
 #include "properties/decoders/bytes.h"
 #include "properties/decoders/wal_image.h"
 
@@ -13,24 +14,6 @@ namespace properties {
 namespace {
 
 using env::EventKind;
-
-// Lets a copy of a disk draw as the original does, and swallows the rest.
-class CopyHost : public sim::DeviceHost, private env::EventSink {
- public:
-  CopyHost(sim::Choices& choices, sim::Scope scope)
-      : choices_(choices), scope_(std::move(scope)) {}
-  void DevicePoint(sim::DeviceStep, uint64_t) override {}
-  void DeviceDelay(env::TimeNs) override {}
-  env::TimeNs Now() override { return 0; }
-  sim::Choices& choices() override { return choices_; }
-  const sim::Scope& scope() override { return scope_; }
-  env::EventSink& events() override { return *this; }
-  void Emit(env::Event) override {}
-
- private:
-  sim::Choices& choices_;
-  sim::Scope scope_;
-};
 
 }  // namespace
 

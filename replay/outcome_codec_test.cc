@@ -26,6 +26,7 @@ properties::RunOutcome GenOutcome() {
     outcome.stats.families[key].gap = *rc::gen::arbitrary<uint64_t>();
     outcome.stats.crash_points[key]["power loss"] = 3;
     outcome.stats.known_gaps[key] = 1;
+    outcome.stats.judged[key] = 7;
     sim::Override o;
     o.stream = sim::Stream::kClock;
     o.scope_path = key;
@@ -48,6 +49,7 @@ RC_GTEST_PROP(OutcomeCodecProperty, OutcomeRoundTrips, ()) {
   RC_ASSERT(back.last_events == outcome.last_events);
   RC_ASSERT(back.broken.size() == outcome.broken.size());
   RC_ASSERT(back.stats.known_gaps == outcome.stats.known_gaps);
+  RC_ASSERT(back.stats.judged == outcome.stats.judged);
   RC_ASSERT(back.stats.crash_points == outcome.stats.crash_points);
 }
 

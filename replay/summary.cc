@@ -24,6 +24,7 @@ void Summary::Add(const properties::RunStats& stats) {
     statements_unpredicted[reason] += count;
   }
   for (const auto& [row, count] : stats.known_gaps) known_gaps[row] += count;
+  for (const auto& [what, count] : stats.judged) judged[what] += count;
   for (const auto& [name, family] : stats.families) {
     properties::RunStats::Family& sum = families[name];
     sum.enabled_runs += family.enabled_runs;
@@ -94,6 +95,8 @@ std::string Summary::ToJson() const {
   }
   json["known_gaps"] = nlohmann::ordered_json::object();
   for (const auto& [row, count] : known_gaps) json["known_gaps"][row] = count;
+  json["judged"] = nlohmann::ordered_json::object();
+  for (const auto& [what, count] : judged) json["judged"][what] = count;
   json["faults"] = nlohmann::ordered_json::object();
   for (const auto& [name, family] : families) {
     json["faults"][name] = {

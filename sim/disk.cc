@@ -223,6 +223,21 @@ bool Disk::PeekFile(std::string_view path, std::string* out) const {
   return true;
 }
 
+bool Disk::PeekRange(std::string_view path, int64_t offset,
+                     std::span<char> out) const {
+  return PeekRange(state_->Lookup(path), offset, out);
+}
+
+bool Disk::PeekRange(uint64_t inode, int64_t offset,
+                     std::span<char> out) const {
+  if (inode == 0 || inode >= state_->inodes.size()) return false;
+  if (!state_->inodes[inode] || state_->Get(inode).is_directory) return false;
+  const FileData& data = state_->Get(inode).data;
+  if (offset + static_cast<int64_t>(out.size()) > data.size()) return false;
+  data.Peek(offset, out);
+  return true;
+}
+
 std::vector<std::string> Disk::PeekList(std::string_view dir) const {
   std::vector<std::string> names;
   InodeNo inode = state_->Lookup(dir);

@@ -88,7 +88,7 @@ struct DiskStats {
 enum class DiskFaultFamily : uint64_t {
   kSyncFailure = 1,       // inode, SyncFailure
   kCrashImage = 2,        // ImageStyle, crash ordinal
-  kUndeterminedRead = 3,  // inode, sector: a read had to draw a version
+  kUndeterminedRead = 3,  // inode, from, to, how many older
   kShortTransfer = 4,     // inode, offset, bytes transferred; 0: interrupted
   kDiskFull = 5,          // inode, offset, bytes transferred
   kDamage = 6,            // Damage, inode, offset: see fault_log.h
@@ -155,6 +155,11 @@ class Disk : public env::Files {
   // (call Freeze first); false means that there is no such file.
   bool PeekExists(std::string_view path) const;
   bool PeekFile(std::string_view path, std::string* out) const;
+  // Fills out with the visible bytes from offset on. False if the file is
+  // missing or too short. Of the range alone nothing may be undetermined.
+  bool PeekRange(std::string_view path, int64_t offset,
+                 std::span<char> out) const;
+  bool PeekRange(uint64_t inode, int64_t offset, std::span<char> out) const;
   // Names in the directory, sorted; empty if there is no such directory.
   std::vector<std::string> PeekList(std::string_view dir) const;
   // The visible content, "" if there is no such file. Requires as PeekFile.

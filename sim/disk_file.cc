@@ -61,18 +61,18 @@ env::Result<int64_t> DiskFile::Pread(int64_t offset, std::span<char> out) {
                                        0, static_cast<int64_t>(out.size()));
   ASSIGN_OR_RETURN(length, LimitTransfer(Transfer::kRead, offset, length));
   const Inode& node = state.Get(inode_);
-  uint64_t drawn = 0;
+  FileData::ReadResult found;
   if (length > 0) {
     std::span<char> wanted = out.first(static_cast<size_t>(length));
     if (node.data.HasOpen()) {
       Inode& mutable_node = state.Mut(inode_);
       ImagePicker picker = state.Picker(inode_);
-      drawn = mutable_node.data.Read(offset, wanted, state.Traits(), &picker);
+      found = mutable_node.data.Read(offset, wanted, state.Traits(), &picker);
     } else {
       node.data.Peek(offset, wanted);
     }
   }
-  state.CountRead(inode_, offset, length, drawn);
+  state.CountRead(inode_, offset, length, found);
   if (state.host != nullptr) {
     state.Emit(env::EventKind::kFileRead, inode_, static_cast<uint64_t>(offset),
                static_cast<uint64_t>(length),

@@ -299,15 +299,20 @@ void DiskState::TellDamage() {
 }
 
 void DiskState::CountRead(InodeNo inode, int64_t offset, int64_t bytes,
-                          uint64_t drawn) {
+                          const FileData::ReadResult& found) {
   ++stats.reads;
   TellDamage();
   if (!fault_log.empty()) fault_log.NoteRead(inode, offset, bytes);
-  if (drawn == 0) return;
-  stats.sectors_drawn += drawn;
-  Emit(env::EventKind::kFault,
-       static_cast<uint64_t>(DiskFaultFamily::kUndeterminedRead), inode,
-       static_cast<uint64_t>(offset / UnitBytes(options)));
+  stats.sectors_drawn += found.drawn;
+  if (found.ambiguous == 0 || host == nullptr) return;
+  env::Event event;
+  event.kind = env::EventKind::kFault;
+  event.a[0] = static_cast<uint64_t>(DiskFaultFamily::kUndeterminedRead);
+  event.a[1] = inode;
+  event.a[2] = static_cast<uint64_t>(found.from);
+  event.a[3] = static_cast<uint64_t>(found.to);
+  event.a[4] = found.older;
+  host->events().Emit(event);
 }
 
 void DiskState::CountWrite(const FileData::WriteResult& result) {

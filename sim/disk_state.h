@@ -112,8 +112,9 @@ struct DiskState {
   // Another disk image like this one lived on the device before: its blocks are
   // the first freed ones (SFM-11). Once, when the disk is first attached.
   void RememberFormerLife();
-  // A program read these bytes, for which so many sectors had to be drawn.
-  void CountRead(InodeNo inode, int64_t offset, int64_t bytes, uint64_t drawn);
+  // A program read these bytes.
+  void CountRead(InodeNo inode, int64_t offset, int64_t bytes,
+                 const FileData::ReadResult& found);
   void CountWrite(const FileData::WriteResult& result);
 
   // Announces the damage that was logged since the last time.

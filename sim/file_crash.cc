@@ -56,6 +56,27 @@ void ForEachSlot(SlotMask mask, F f) {
   }
 }
 
+// True if the versions of an open unit are not all the same bytes. A fill that
+// is not tracked is zeros.
+bool VersionsDiffer(const PageSlot& page, int first, int unit_slots) {
+  bool differ = false;
+  ForEachSlot(SlotRange(first, first + unit_slots), [&](int slot) {
+    char newest[kSlotBytes];
+    CopySlot(page.block, slot, newest);
+    for (const Undo& undo : page.chain->undos) {
+      if (differ || (undo.live & SlotBit(slot)) == 0) continue;
+      char before[kSlotBytes];
+      if ((undo.fill & SlotBit(slot)) != 0) {
+        differ = true;
+        continue;
+      }
+      CopyBefore(undo, slot, before);
+      differ = std::memcmp(before, newest, kSlotBytes) != 0;
+    }
+  });
+  return differ;
+}
+
 }  // namespace
 
 void FileData::CheckStamps(const PageSlot& slot, SlotMask slots) {
@@ -206,7 +227,8 @@ void FileData::TrimBeyond(int64_t known_end, const DataTraits& traits) {
 }
 
 uint64_t FileData::Resolve(uint32_t page, SlotMask slots,
-                           const DataTraits& traits, VersionPicker* picker) {
+                           const DataTraits& traits, VersionPicker* picker,
+                           ReadResult* note) {
   const PageSlot* found = Find(page);
   if (found == nullptr || !found->chain) return 0;
   SlotMask open = found->chain->open & slots;
@@ -215,13 +237,20 @@ uint64_t FileData::Resolve(uint32_t page, SlotMask slots,
   PageSlot& slot = MutablePage(page);
   for (int first = 0; first < kSlotsPerPage; first += traits.unit_slots) {
     if ((open & SlotBit(first)) == 0) continue;
-    ResolveUnit(&slot, page, first, traits, picker);
+    bool ambiguous =
+        note != nullptr && VersionsDiffer(slot, first, traits.unit_slots);
+    bool older = ResolveUnit(&slot, page, first, traits, picker);
     ++drawn;
+    if (!ambiguous) continue;
+    int64_t at = int64_t{page} * kPageBytes + first * kSlotBytes;
+    if (note->ambiguous++ == 0) note->from = at;
+    note->to = at + traits.unit_slots * kSlotBytes;
+    if (older) ++note->older;
   }
   return drawn;
 }
 
-void FileData::ResolveUnit(PageSlot* slot, uint32_t page, int first,
+bool FileData::ResolveUnit(PageSlot* slot, uint32_t page, int first,
                            const DataTraits& traits, VersionPicker* picker) {
   SlotMask unit = SlotRange(first, first + traits.unit_slots);
   VersionChain& chain = slot->chain.Mutable();
@@ -273,6 +302,7 @@ void FileData::ResolveUnit(PageSlot* slot, uint32_t page, int first,
   ForgetSlots(&chain, unit);
   chain.open &= static_cast<SlotMask>(~unit);
   CheckStamps(*slot, unit);
+  return version < undos.size();
 }
 
 uint64_t FileData::Freeze(const DataTraits& traits, VersionPicker* picker) {

@@ -94,10 +94,11 @@ void FileData::Tidy(PageSlot* slot) {
   }
 }
 
-uint64_t FileData::Read(int64_t offset, std::span<char> out,
-                        const DataTraits& traits, VersionPicker* picker) {
+FileData::ReadResult FileData::Read(int64_t offset, std::span<char> out,
+                                    const DataTraits& traits,
+                                    VersionPicker* picker) {
   SIM_CHECK(offset >= 0 && offset + static_cast<int64_t>(out.size()) <= size_);
-  uint64_t drawn = 0;
+  ReadResult result;
   ForEachPage(offset, static_cast<int64_t>(out.size()),
               [&](uint32_t page, int from, int to, int64_t at) {
                 const PageSlot* slot = Find(page);
@@ -106,14 +107,14 @@ uint64_t FileData::Read(int64_t offset, std::span<char> out,
                   return;
                 }
                 if (slot->chain && slot->chain->open != 0) {
-                  drawn +=
+                  result.drawn +=
                       Resolve(page, TouchedUnits(from, to, traits.unit_slots),
-                              traits, picker);
+                              traits, picker, &result);
                   slot = Find(page);
                 }
                 CopyPage(*slot, from, to, out.data() + at);
               });
-  return drawn;
+  return result;
 }
 
 void FileData::Peek(int64_t offset, std::span<char> out) const {

@@ -77,10 +77,21 @@ class FileData {
   int64_t size() const { return size_; }
   int64_t durable_size() const { return durable_size_; }
 
+  // What a read found undetermined.
+  struct ReadResult {
+    uint64_t drawn = 0;  // units that it determined
+    // Of these, units whose versions were not all the same bytes, and units
+    // that got another version than the newest one.
+    uint64_t ambiguous = 0;
+    uint64_t older = 0;
+    // Bytes [from, to) of the file hold the ambiguous units.
+    int64_t from = 0;
+    int64_t to = 0;
+  };
   // Bytes [offset, offset + out.size()), which lie below size(). Draws the
-  // undetermined sectors among them; returns how many.
-  uint64_t Read(int64_t offset, std::span<char> out, const DataTraits& traits,
-                VersionPicker* picker);
+  // undetermined sectors among them.
+  ReadResult Read(int64_t offset, std::span<char> out, const DataTraits& traits,
+                  VersionPicker* picker);
   // As Read where nothing is undetermined.
   void Peek(int64_t offset, std::span<char> out) const;
   // The kSlotBytes bytes of the slot at an offset; false if it begins beyond
@@ -170,9 +181,11 @@ class FileData {
   void ListDirty(PageSlot* slot, uint32_t page);
   // Drops the chain if it says nothing any more.
   static void Tidy(PageSlot* slot);
+  // Determines what is open among the slots; returns the number of units.
   uint64_t Resolve(uint32_t page, SlotMask slots, const DataTraits& traits,
-                   VersionPicker* picker);
-  void ResolveUnit(PageSlot* slot, uint32_t page, int first,
+                   VersionPicker* picker, ReadResult* note = nullptr);
+  // Returns true if the unit got another version than the newest one.
+  bool ResolveUnit(PageSlot* slot, uint32_t page, int first,
                    const DataTraits& traits, VersionPicker* picker);
   // Makes room for a write to bytes [from, to) of the page.
   void BeforeWrite(uint32_t page, int from, int to, uint64_t seq,

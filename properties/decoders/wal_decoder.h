@@ -72,6 +72,7 @@ struct WalXactEnd {
   bool commit = false;
   uint32_t xid = 0;
   std::vector<uint32_t> subxids;
+  std::vector<uint32_t> dropped_rels;  // relNodes of files that go with it
 };
 // Nothing for records that end no transaction.
 std::optional<WalXactEnd> DecodeXactEnd(const WalRecord& record);

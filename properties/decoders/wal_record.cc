@@ -1,6 +1,8 @@
 // The inside of one record; wal_decoder.cc finds records in the log.
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "properties/decoders/bytes.h"
 #include "properties/decoders/checksums.h"
 #include "properties/decoders/wal_decoder.h"
@@ -198,6 +200,23 @@ bool WalRecordCrcMatches(std::string_view bytes) {
   return ~crc == LoadField<uint32_t>(bytes, kCrcOffset);
 }
 
+namespace {
+
+// The array of counted elements at the front of *data, dropped from it. False
+// if it is cut off.
+bool TakeArray(std::string_view* data, size_t element_bytes,
+               std::string_view* out) {
+  if (data->size() < 4) return false;
+  size_t count = LoadField<uint32_t>(*data, 0);
+  data->remove_prefix(4);
+  if (data->size() / element_bytes < count) return false;
+  *out = data->substr(0, count * element_bytes);
+  data->remove_prefix(count * element_bytes);
+  return true;
+}
+
+}  // namespace
+
 std::optional<WalXactEnd> DecodeXactEnd(const WalRecord& record) {
   constexpr uint8_t kOpMask = 0x70;
   constexpr uint8_t kCommit = 0x00;
@@ -205,6 +224,9 @@ std::optional<WalXactEnd> DecodeXactEnd(const WalRecord& record) {
   constexpr uint8_t kHasInfo = 0x80;
   constexpr uint32_t kHasDbInfo = 1;
   constexpr uint32_t kHasSubxacts = 2;
+  constexpr uint32_t kHasRelFileNodes = 4;
+  constexpr size_t kDbInfoBytes = 8;
+  constexpr size_t kRelFileNodeBytes = 12;
   if (record.rmid != kRmXact) return std::nullopt;
   uint8_t op = record.info & kOpMask;
   if (op != kCommit && op != kAbort) return std::nullopt;
@@ -214,13 +236,22 @@ std::optional<WalXactEnd> DecodeXactEnd(const WalRecord& record) {
   std::string_view data = record.main_data;
   if ((record.info & kHasInfo) == 0 || data.size() < 12) return end;
   uint32_t xinfo = LoadField<uint32_t>(data, 8);
-  size_t at = 12;
-  if ((xinfo & kHasDbInfo) != 0) at += 8;
-  if ((xinfo & kHasSubxacts) == 0 || data.size() < at + 4) return end;
-  uint32_t count = LoadField<uint32_t>(data, at);
-  at += 4;
-  for (uint32_t i = 0; i < count && at + 4 <= data.size(); ++i, at += 4) {
-    end.subxids.push_back(LoadField<uint32_t>(data, at));
+  data.remove_prefix(12);
+  if ((xinfo & kHasDbInfo) != 0) {
+    data.remove_prefix(std::min(kDbInfoBytes, data.size()));
+  }
+  std::string_view array;
+  if ((xinfo & kHasSubxacts) != 0) {
+    if (!TakeArray(&data, 4, &array)) return end;
+    for (size_t at = 0; at < array.size(); at += 4) {
+      end.subxids.push_back(LoadField<uint32_t>(array, at));
+    }
+  }
+  if ((xinfo & kHasRelFileNodes) != 0) {
+    if (!TakeArray(&data, kRelFileNodeBytes, &array)) return end;
+    for (size_t at = 0; at < array.size(); at += kRelFileNodeBytes) {
+      end.dropped_rels.push_back(LoadField<uint32_t>(array, at + 8));
+    }
   }
   return end;
 }
