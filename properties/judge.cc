@@ -136,9 +136,9 @@ void Judge::OnStatementResult(
   model_.EndStatement(task);
   ack_.OnStatement(statement, results);
   statement_.OnStatementResult(task, results);
-  bool excused = options_.excused && options_.excused();
   for (const engine::StatementResult& result : results) {
     if (!RefusesForDamage(result.status)) continue;
+    bool excused = options_.excused && options_.excused(result.status);
     JudgeRefusal("statement " + statement.id.ToString(), result.status,
                  excused);
   }

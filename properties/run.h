@@ -72,6 +72,9 @@ struct RunStats {
   std::map<std::string, std::map<std::string, uint64_t>> crash_points;
   // Contract row ("C5") -> count.
   std::map<std::string, uint64_t> known_gaps;
+  // Runs whose broken promise the profile answers for by none of its rows
+  // (profile beyond), by the row of the fault that struck.
+  std::map<std::string, uint64_t> outside;
 };
 
 struct RunOutcome {

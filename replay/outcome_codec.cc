@@ -123,6 +123,7 @@ void ArchiveStats(Archive& archive, Stats& stats) {
   archive.Map(stats.crash_points,
               [](auto& a, auto& kinds) { a.Map(kinds, kEachWord); });
   archive.Map(stats.known_gaps, kEachWord);
+  archive.Map(stats.outside, kEachWord);
 }
 
 template <typename Archive, typename Outcome>

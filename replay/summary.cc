@@ -24,6 +24,7 @@ void Summary::Add(const properties::RunStats& stats) {
     statements_unpredicted[reason] += count;
   }
   for (const auto& [row, count] : stats.known_gaps) known_gaps[row] += count;
+  for (const auto& [row, count] : stats.outside) outside[row] += count;
   for (const auto& [name, family] : stats.families) {
     properties::RunStats::Family& sum = families[name];
     sum.enabled_runs += family.enabled_runs;
@@ -94,6 +95,8 @@ std::string Summary::ToJson() const {
   }
   json["known_gaps"] = nlohmann::ordered_json::object();
   for (const auto& [row, count] : known_gaps) json["known_gaps"][row] = count;
+  json["outside"] = nlohmann::ordered_json::object();
+  for (const auto& [row, count] : outside) json["outside"][row] = count;
   json["faults"] = nlohmann::ordered_json::object();
   for (const auto& [name, family] : families) {
     json["faults"][name] = {
@@ -152,6 +155,9 @@ std::string Summary::ToText() const {
   }
   for (const auto& [row, count] : known_gaps) {
     text += fmt::format("  known PostgreSQL gap {}: {}\n", row, count);
+  }
+  for (const auto& [row, count] : outside) {
+    text += fmt::format("  outside the contract {}: {}\n", row, count);
   }
   for (const std::string& name : NeverInjected()) {
     text += fmt::format("  warning: {} was enabled and never struck\n", name);
