@@ -20,7 +20,6 @@ constexpr uint32_t kPower = Bit(Family::kPowerLoss);
 
 using Required = std::array<Requirement, kProfileColumns>;
 constexpr Required kAlwaysSurvive = {kSurvive, kSurvive, kSurvive, kSurvive};
-constexpr Required kNever = {kNotDrawn, kNotDrawn, kOutside, kOutside};
 
 constexpr Required MediaOnly(Requirement requirement) {
   return {kNotDrawn, kNotDrawn, requirement, requirement};
@@ -65,45 +64,63 @@ constexpr ContractRow kRows[] = {
      [](const Evidence& e) { return e.late_failures > 0; }},
     {"C13",
      "the file system turns read-only or shuts down",
-     {kNotDrawn, kRefuse, kRefuse, kRefuse},
-     0},
-    {"C14", "a data page cannot be read", MediaOnly(kRefuse), 0},
+     {kNotDrawn, kNotDrawn, kRefuse, kRefuse},
+     Bit(Family::kReadOnlyFs)},
+    {"C14", "a data page cannot be read", MediaOnly(kRefuse),
+     Bit(Family::kReadError)},
     {"C15",
      "garbage in a data page that no record of the log makes again",
      {kDetect, kDetect, kDetect, kDetect},
-     Bit(Family::kFill)},
+     Bit(Family::kFill) | Bit(Family::kBitRot) | Bit(Family::kGarbage) |
+         Bit(Family::kZeroed) | Bit(Family::kMisread)},
     {"C16", "zeroed page inside a relation", MediaOnly(kDetect), 0,
      "takes a page of zeros for a new one"},
-    {"C17", "misdirected write inside a relation", MediaOnly(kDetect), 0},
+    {"C17", "misdirected write inside a relation", MediaOnly(kDetect),
+     Bit(Family::kMisdirected)},
     {"C18", "misdirected write from the same block of another relation",
-     MediaOnly(kDetect), 0, "its checksum leaves the relation out",
-     "checksum_relation",
+     MediaOnly(kDetect), Bit(Family::kMisdirected),
+     "its checksum leaves the relation out", "checksum_relation",
      [](const Evidence& e) {
        return e.Count({Damage::kMisdirected}, FileClass::kData) > 0;
      }},
-    {"C19", "a data page keeps an older version", kNever, 0,
-     "an old page is as good as a new one"},
-    {"C20", "a sector of the control file is damaged", MediaOnly(kRefuse), 0},
+    {"C19",
+     "a data page keeps an older version",
+     {kNotDrawn, kNotDrawn, kNotDrawn, kOutside},
+     Bit(Family::kLostWrite) | Bit(Family::kMisdirected),
+     "an old page is as good as a new one",
+     {},
+     [](const Evidence& e) {
+       return e.Count({Damage::kLostWrite, Damage::kMissedWrite}) > 0;
+     }},
+    {"C20", "a sector of the control file is damaged", MediaOnly(kRefuse),
+     Bit(Family::kBitRot) | Bit(Family::kGarbage) | Bit(Family::kZeroed) |
+         Bit(Family::kReadError)},
     {"C21", "WAL is damaged before the last acknowledged flush",
      MediaOnly(kDetect), 0, "takes damage for the end of the log",
      "wal_flush_watermark",
      [](const Evidence& e) {
        return e.Count({Damage::kReadError, Damage::kBitRot, Damage::kGarbage,
-                       Damage::kZeroed, Damage::kLostWrite,
+                       Damage::kZeroed, Damage::kMisread, Damage::kLostWrite,
                        Damage::kMisdirected, Damage::kMissedWrite},
                       FileClass::kWal) > 0;
      }},
     {"C22", "a page of the commit log is damaged", MediaOnly(kDetect), 0,
      "has no checksum there", "clog_checksums",
      [](const Evidence& e) {
-       return e.Count({Damage::kBitRot, Damage::kGarbage, Damage::kZeroed,
-                       Damage::kMisdirected},
-                      FileClass::kClog) > 0;
+       return e.Count(
+                  {Damage::kBitRot, Damage::kGarbage, Damage::kZeroed,
+                   Damage::kMisread, Damage::kMisdirected, Damage::kLostWrite},
+                  FileClass::kClog) > 0;
      }},
     {"C23",
      "lying flush, shorn sector, double faults",
      {kNotDrawn, kNotDrawn, kNotDrawn, kOutside},
-     0},
+     Bit(Family::kLyingFlush) | Bit(Family::kShornSector),
+     {},
+     {},
+     [](const Evidence& e) {
+       return e.Count({Damage::kLyingFlush, Damage::kShorn}) > 0;
+     }},
 };
 
 constexpr const char* kStartupOnly =
@@ -146,6 +163,39 @@ FileClass FileClassOf(std::string_view path) {
   return FileClass::kOther;
 }
 
+Family FamilyOf(Damage damage) {
+  switch (damage) {
+    case Damage::kReadError:
+      return Family::kReadError;
+    case Damage::kBitRot:
+      return Family::kBitRot;
+    case Damage::kGarbage:
+      return Family::kGarbage;
+    case Damage::kZeroed:
+      return Family::kZeroed;
+    case Damage::kMisread:
+      return Family::kMisread;
+    case Damage::kMisdirected:
+    case Damage::kMissedWrite:
+      return Family::kMisdirected;
+    case Damage::kLostWrite:
+      return Family::kLostWrite;
+    case Damage::kShorn:
+      return Family::kShornSector;
+    case Damage::kLyingFlush:
+      return Family::kLyingFlush;
+    default:
+      return Family::kFill;
+  }
+}
+
+bool LeavesDamage(Family family) {
+  for (int i = 0; i < sim::kDamageCount; ++i) {
+    if (FamilyOf(static_cast<Damage>(i)) == family) return true;
+  }
+  return false;
+}
+
 void Evidence::Add(const sim::FaultRecord& record) {
   ++damage[static_cast<size_t>(record.damage)]
           [static_cast<size_t>(FileClassOf(record.path))];
@@ -156,6 +206,14 @@ uint64_t Evidence::Count(std::initializer_list<sim::Damage> kinds,
   uint64_t sum = 0;
   for (sim::Damage kind : kinds) {
     sum += damage[static_cast<size_t>(kind)][static_cast<size_t>(where)];
+  }
+  return sum;
+}
+
+uint64_t Evidence::Count(std::initializer_list<sim::Damage> kinds) const {
+  uint64_t sum = 0;
+  for (int i = 0; i < kFileClasses; ++i) {
+    sum += Count(kinds, static_cast<FileClass>(i));
   }
   return sum;
 }

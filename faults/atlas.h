@@ -44,8 +44,14 @@ enum class FileClass : uint8_t { kData, kWal, kClog, kControl, kOther };
 inline constexpr int kFileClasses = 5;
 FileClass FileClassOf(std::string_view path);
 
+// The family that does such damage.
+Family FamilyOf(sim::Damage damage);
+// Whether what the family does is in the fault log, record by record.
+bool LeavesDamage(Family family);
+
 // What struck in one run.
 struct Evidence {
+  bool measured = false;  // the profile demands nothing of rows outside
   bool weak_metadata = false;
   uint64_t entries_lost = 0;   // directory operations taken back
   uint64_t sync_failures = 0;  // fsyncs that failed
@@ -56,6 +62,7 @@ struct Evidence {
   void Add(const sim::FaultRecord& record);
   uint64_t Count(std::initializer_list<sim::Damage> kinds,
                  FileClass where) const;
+  uint64_t Count(std::initializer_list<sim::Damage> kinds) const;
 };
 
 struct ContractRow {
@@ -69,10 +76,14 @@ struct ContractRow {
   // The knob of the engine option that closes the gap; empty: there is none,
   // and breaking the row is a finding.
   std::string_view option = {};
-  // Whether the row's own fault struck. Null: the row has no gap.
+  // Whether the row's own fault struck. Null: nothing depends on it, as the row
+  // has no gap and no profile leaves it outside.
   bool (*struck)(const Evidence& evidence) = nullptr;
 
   bool IsKnownGap() const { return !option.empty(); }
+  bool IsOutside(ProfileColumn profile) const {
+    return required[static_cast<size_t>(profile)] == Requirement::kOutside;
+  }
 };
 
 // C1 to C23, in order.

@@ -64,13 +64,17 @@ TEST(Atlas, EveryGapHasItsOptionAndSaysWhenItsFaultStruck) {
   std::set<std::string_view> options;
   Evidence nothing;
   for (const ContractRow& row : Contract()) {
-    EXPECT_EQ(row.struck != nullptr, row.IsKnownGap()) << row.name;
+    EXPECT_EQ(row.struck != nullptr,
+              row.IsKnownGap() || row.IsOutside(ProfileColumn::kBeyond))
+        << row.name;
+    if (row.struck != nullptr) {
+      EXPECT_FALSE(row.struck(nothing)) << row.name;
+    }
     if (!row.IsKnownGap()) continue;
     EXPECT_TRUE(options.insert(row.option).second) << row.option;
     EXPECT_TRUE(GetKnob(Knobs(), row.option).ok()) << row.option;
     EXPECT_EQ(GetKnob(Knobs(), row.option).value(), "off") << row.option;
     EXPECT_FALSE(row.postgres.empty()) << row.name;
-    EXPECT_FALSE(row.struck(nothing)) << row.name;
   }
 }
 
@@ -125,6 +129,39 @@ TEST(Atlas, FamiliesOfRowsBelongToTheProfile) {
   uint32_t contract = Profiles()[0].families;
   EXPECT_EQ(contract & ~(of_rows | harmless), 0u)
       << "a family of pg-contract belongs to no row";
+}
+
+// A row is demanded where one of its families can strike, and only there.
+TEST(Atlas, ColumnsFollowTheFamiliesOfTheProfiles) {
+  for (const ContractRow& row : Contract()) {
+    if (row.families == 0) continue;
+    for (int i = 0; i < kProfileColumns; ++i) {
+      bool drawn =
+          row.required[static_cast<size_t>(i)] != Requirement::kNotDrawn;
+      const Profile& profile = Profiles()[static_cast<size_t>(i)];
+      if (drawn) {
+        EXPECT_NE(row.families & profile.families, 0u)
+            << row.name << " under " << profile.name;
+      }
+    }
+  }
+  uint32_t of_rows = 0;
+  for (const ContractRow& row : Contract()) of_rows |= row.families;
+  for (Family family :
+       {Family::kReadError, Family::kBitRot, Family::kGarbage, Family::kZeroed,
+        Family::kMisread, Family::kReadOnlyFs, Family::kMisdirected,
+        Family::kLostWrite, Family::kShornSector, Family::kLyingFlush}) {
+    EXPECT_NE(of_rows >> static_cast<int>(family) & 1, 0u)
+        << FamilyName(family) << " belongs to no row";
+  }
+}
+
+TEST(Atlas, EveryDamageHasAFamilyThatLeavesIt) {
+  for (int i = 0; i < sim::kDamageCount; ++i) {
+    EXPECT_TRUE(LeavesDamage(FamilyOf(static_cast<sim::Damage>(i))));
+  }
+  EXPECT_FALSE(LeavesDamage(Family::kSyncFailure));
+  EXPECT_EQ(FamilyOf(sim::Damage::kStaleFill), Family::kFill);
 }
 
 TEST(Atlas, ExclusionsNamePointsThatExistAndGiveAReason) {

@@ -18,6 +18,13 @@ constexpr uint64_t kShortWriteSite = env::SiteHash("short_transfer.write");
 constexpr uint64_t kCutSite = env::SiteHash("short_transfer.cut");
 constexpr uint64_t kCutBytesSite = env::SiteHash("short_transfer.bytes");
 
+constexpr uint64_t kLyingFlushSite = env::SiteHash("lying_flush");
+constexpr uint64_t kReadErrorSite = env::SiteHash("read_error");
+constexpr uint64_t kMisreadSite = env::SiteHash("misread");
+constexpr uint64_t kMisreadPageSite = env::SiteHash("misread.page");
+// How far a misdirected read goes astray, in pages.
+constexpr uint64_t kMisreadReach = 16;
+
 // Where a transfer may end early.
 enum class Cut : uint64_t { kInterrupted, kSector, kBlock, kAnywhere, kCount };
 
@@ -53,9 +60,14 @@ DiskFaults::DiskFaults(sim::DeviceHost* host, const FaultPlan& plan,
       counters_(counters),
       failures_left_(plan.sync_failure_budget),
       short_transfers_left_(plan.short_transfer_budget),
-      refusals_left_(plan.disk_full_refusals) {
-  for (Family family : {Family::kSyncFailure, Family::kLatency, Family::kStall,
-                        Family::kShortTransfer, Family::kDiskFull}) {
+      refusals_left_(plan.disk_full_refusals),
+      read_errors_left_(plan.bad_read_budget),
+      lies_left_(plan.lying_flush_budget),
+      misreads_left_(plan.bad_read_budget) {
+  for (Family family :
+       {Family::kSyncFailure, Family::kLatency, Family::kStall,
+        Family::kShortTransfer, Family::kDiskFull, Family::kReadError,
+        Family::kMisread, Family::kReadOnlyFs, Family::kLyingFlush}) {
     if (plan_.Has(family)) counters_->Enable(family);
   }
 }
@@ -70,13 +82,29 @@ DiskFaults::PathState& DiskFaults::StateOf(std::string_view path) {
   if (it == paths_.end()) {
     sim::Scope file =
         sim::Scope::FromPath(scope.path() + "/" + std::string(path));
-    it = paths_.emplace(std::string(path), PathState{file.key(), 0, 0, 0, 0})
+    it = paths_.emplace(std::string(path), PathState{file.key(), 0, 0, 0, 0, 0})
              .first;
   }
   return it->second;
 }
 
+bool DiskFaults::Lies(std::string_view path) {
+  if (stopped_ || !plan_.Has(Family::kLyingFlush) || lies_left_ == 0) {
+    return false;
+  }
+  PathState& state = StateOf(path);
+  uint64_t bound = plan_.lying_flush_denominator;
+  uint64_t draw =
+      host_->choices().DrawKey(sim::Stream::kDiskFault, state.scope_key,
+                               kLyingFlushSite, state.honest_syncs++, bound);
+  if (draw + 1 != bound) return false;
+  --lies_left_;
+  counters_->Inject(Family::kLyingFlush);
+  return true;
+}
+
 sim::SyncFailure DiskFaults::OnSync(std::string_view path, uint64_t /*inode*/) {
+  if (Lies(path)) return sim::SyncFailure::kLying;
   if (stopped_ || !plan_.Has(Family::kSyncFailure) || failures_left_ == 0) {
     return sim::SyncFailure::kNone;
   }
@@ -100,7 +128,7 @@ sim::TransferFault DiskFaults::CutTransfer(sim::Transfer transfer,
       choices.DrawKey(sim::Stream::kDiskFault, scope_key, kCutSite, n,
                       static_cast<uint64_t>(Cut::kCount)));
   if (cut == Cut::kInterrupted || length == 1) {
-    return {sim::TransferOutcome::kInterrupted, 0};
+    return {sim::TransferOutcome::kInterrupted, 0, 0};
   }
   int64_t unit = cut == Cut::kSector ? 512 : cut == Cut::kBlock ? 4096 : 1;
   // A write that cannot be torn is not cut inside a page either.
@@ -129,19 +157,24 @@ sim::TransferFault DiskFaults::CutTransfer(sim::Transfer transfer,
                       static_cast<uint64_t>(borders));
   // The simplest cut loses the least.
   int64_t end = (first + borders - 1 - static_cast<int64_t>(pick)) * unit;
-  return {sim::TransferOutcome::kShort, end - offset};
+  return {sim::TransferOutcome::kShort, end - offset, 0};
 }
 
 sim::TransferFault DiskFaults::OnTransfer(sim::Transfer transfer,
                                           std::string_view path, int64_t offset,
                                           int64_t length) {
-  if (stopped_ || held_ || !plan_.Has(Family::kShortTransfer) ||
-      short_transfers_left_ == 0) {
-    return {};
-  }
+  if (stopped_ || held_) return {};
+  bool cuts = plan_.Has(Family::kShortTransfer) && short_transfers_left_ > 0;
+  bool spoils = plan_.Has(Family::kReadError) || plan_.Has(Family::kMisread);
+  if (!cuts && !spoils) return {};
   PathState& state = StateOf(path);
   bool read = transfer == sim::Transfer::kRead;
   uint64_t count = read ? state.reads++ : state.writes++;
+  if (read) {
+    sim::TransferFault spoilt = SpoilRead(state.scope_key, count);
+    if (spoilt.outcome != sim::TransferOutcome::kWhole) return spoilt;
+  }
+  if (!cuts) return {};
   uint64_t bound = plan_.short_transfer_denominator;
   uint64_t strikes = host_->choices().DrawKey(
       sim::Stream::kDiskFault, state.scope_key,
@@ -151,6 +184,41 @@ sim::TransferFault DiskFaults::OnTransfer(sim::Transfer transfer,
   counters_->Inject(Family::kShortTransfer);
   return CutTransfer(transfer, path, state.scope_key,
                      count << 1 | (read ? 0 : 1), offset, length);
+}
+
+sim::TransferFault DiskFaults::SpoilRead(uint64_t scope_key, uint64_t n) {
+  uint64_t bound = plan_.bad_read_denominator;
+  auto strikes = [&](Family family, uint32_t left, uint64_t site) {
+    return plan_.Has(family) && left > 0 &&
+           host_->choices().DrawKey(sim::Stream::kDiskFault, scope_key, site, n,
+                                    bound) +
+                   1 ==
+               bound;
+  };
+  if (strikes(Family::kReadError, read_errors_left_, kReadErrorSite)) {
+    --read_errors_left_;
+    counters_->Inject(Family::kReadError);
+    return {sim::TransferOutcome::kFails, 0, 0};
+  }
+  if (strikes(Family::kMisread, misreads_left_, kMisreadSite)) {
+    --misreads_left_;
+    counters_->Inject(Family::kMisread);
+    uint64_t page = host_->choices().DrawKey(
+        sim::Stream::kDiskFault, scope_key, kMisreadPageSite, n, kMisreadReach);
+    return {sim::TransferOutcome::kElsewhere, 0,
+            static_cast<int64_t>(page + 1)};
+  }
+  return {};
+}
+
+sim::FsHealth DiskFaults::Health(bool changes) {
+  if (stopped_ || !plan_.Has(Family::kReadOnlyFs)) return sim::FsHealth::kGood;
+  if (changes && ++changing_calls_ == plan_.fs_failure_at) fs_down_ = true;
+  if (!fs_down_) return sim::FsHealth::kGood;
+  if (changes || plan_.fs_failure == sim::FsHealth::kShutDown) {
+    counters_->Inject(Family::kReadOnlyFs);
+  }
+  return plan_.fs_failure;
 }
 
 // SFM-21: the slack is counted from what is used when the disk gets full; what

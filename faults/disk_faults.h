@@ -28,6 +28,7 @@ class DiskFaults : public sim::DiskFaultHooks {
 
   sim::TransferFault OnTransfer(sim::Transfer transfer, std::string_view path,
                                 int64_t offset, int64_t length) override;
+  sim::FsHealth Health(bool changes) override;
   int64_t Capacity(std::string_view path, int64_t used, int64_t more) override;
   sim::SyncFailure OnSync(std::string_view path, uint64_t inode) override;
   env::TimeNs Latency(sim::DeviceStep step, std::string_view path) override;
@@ -40,16 +41,26 @@ class DiskFaults : public sim::DiskFaultHooks {
   // the files, which a short write leaves torn until it is repeated.
   void Hold(bool held) { held_ = held; }
 
+  // SFM-23: the file system has stopped. The host's restart, in which the page
+  // cache is lost, brings it back.
+  bool file_system_down() const { return fs_down_ && !stopped_; }
+  void OnHostRestart() { fs_down_ = false; }
+
  private:
   struct PathState {
     uint64_t scope_key = 0;
     uint64_t syncs = 0;
+    uint64_t honest_syncs = 0;
     uint64_t delays = 0;
     uint64_t reads = 0;
     uint64_t writes = 0;
   };
   PathState& StateOf(std::string_view path);
   env::TimeNs StallLeft();
+  // Whether the n-th read of a path fails or goes astray.
+  sim::TransferFault SpoilRead(uint64_t scope_key, uint64_t n);
+  // Whether the next fsync of the path lies.
+  bool Lies(std::string_view path);
   // How much of the transfer happens, given that not all of it does.
   sim::TransferFault CutTransfer(sim::Transfer transfer, std::string_view path,
                                  uint64_t scope_key, uint64_t n, int64_t offset,
@@ -67,6 +78,11 @@ class DiskFaults : public sim::DiskFaultHooks {
   uint32_t refusals_left_;
   uint64_t space_calls_ = 0;
   int64_t capacity_bytes_ = 0;  // 0: no limit yet
+  uint32_t read_errors_left_;
+  uint32_t lies_left_;
+  uint32_t misreads_left_;
+  uint64_t changing_calls_ = 0;
+  bool fs_down_ = false;
   uint64_t calls_ = 0;
   env::TimeNs stalled_until_ns_ = 0;
   // Cleared when the host's incarnation, and with it its scope, changes.

@@ -39,6 +39,43 @@ void DrawErrorRates(sim::Drawer& drawer, FaultPlan* plan) {
   }
 }
 
+// Families that strike at stored sectors; they share rate and budget.
+bool StrikesMedia(const FaultPlan& plan) {
+  return plan.Has(Family::kReadError) || plan.Has(Family::kBitRot) ||
+         plan.Has(Family::kGarbage) || plan.Has(Family::kZeroed) ||
+         plan.Has(Family::kMisdirected) || plan.Has(Family::kLostWrite) ||
+         plan.Has(Family::kShornSector);
+}
+
+void DrawMediaRates(sim::Drawer& drawer, FaultPlan* plan) {
+  if (plan->Has(Family::kReadError) || plan->Has(Family::kMisread)) {
+    plan->bad_read_denominator =
+        Pick<uint32_t>(drawer, "bad_read.one_in", {256, 64, 1024, 16});
+    plan->bad_read_budget =
+        Pick<uint32_t>(drawer, "bad_read.budget", {1, 2, 4});
+  }
+  if (StrikesMedia(*plan)) {
+    plan->media_gap =
+        Pick<uint32_t>(drawer, "media.gap", {1024, 256, 4096, 64});
+    plan->media_budget = Pick<uint32_t>(drawer, "media.budget", {1, 1, 2, 4});
+  }
+  plan->misdirected_misses =
+      plan->Has(Family::kMisdirected) && plan->Has(Family::kLostWrite);
+  if (plan->Has(Family::kLyingFlush)) {
+    plan->lying_flush_denominator =
+        Pick<uint32_t>(drawer, "lying_flush.one_in", {16, 4, 64});
+    plan->lying_flush_budget =
+        Pick<uint32_t>(drawer, "lying_flush.budget", {1, 2, 8});
+  }
+  if (plan->Has(Family::kReadOnlyFs)) {
+    plan->fs_failure_at =
+        DrawOrdinal(drawer, "fs_failure.scale", "fs_failure.at", 9);
+    plan->fs_failure = Pick<sim::FsHealth>(
+        drawer, "fs_failure.kind",
+        {sim::FsHealth::kReadOnly, sim::FsHealth::kShutDown});
+  }
+}
+
 void DrawRates(sim::Drawer& drawer, FaultPlan* plan) {
   if (plan->Has(Family::kSyncFailure)) {
     plan->sync_failure_denominator =
@@ -73,6 +110,7 @@ void DrawRates(sim::Drawer& drawer, FaultPlan* plan) {
                                         10 * env::kSecond, 60 * env::kSecond});
   }
   DrawErrorRates(drawer, plan);
+  DrawMediaRates(drawer, plan);
 }
 
 // Which crash kinds a run has: power loss, both, or process crashes only. A
@@ -115,6 +153,10 @@ FaultPlan DrawFaultPlan(sim::Choices& choices, const Profile& profile) {
       case Family::kSyncFailure:
         *on = drawer.Chance(FamilyName(family), profile.sync_failure_percent,
                             100);
+        break;
+      case Family::kReadOnlyFs:
+        // It ends what else could happen until the host restarts.
+        *on = drawer.Chance(FamilyName(family), 20, 100);
         break;
       default:
         *on = drawer.Chance(FamilyName(family), 50, 100);

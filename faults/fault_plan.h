@@ -44,6 +44,22 @@ struct FaultPlan {
   uint32_t disk_full_at = 0;
   int64_t disk_full_slack_bytes = 0;
   uint32_t disk_full_refusals = 0;
+  // One read in so many fails, or reads another page, for that call; at most
+  // so many of each.
+  uint32_t bad_read_denominator = 1;
+  uint32_t bad_read_budget = 0;
+  // Steps between two strikes at stored sectors, up to twice as many; at most
+  // media_budget strikes. Every further one is ten times as likely.
+  uint32_t media_gap = 1;
+  uint32_t media_budget = 0;
+  // A misdirected write may miss its own place, too.
+  bool misdirected_misses = false;
+  // One fsync of a dirty file in so many lies, at most so many times.
+  uint32_t lying_flush_denominator = 1;
+  uint32_t lying_flush_budget = 0;
+  // The file system stops at its fs_failure_at-th changing call.
+  uint32_t fs_failure_at = 0;
+  sim::FsHealth fs_failure = sim::FsHealth::kReadOnly;
 
   bool Has(Family family) const { return on[static_cast<size_t>(family)]; }
   // "power_loss latency(1/16, 50us)": for reports.

@@ -22,14 +22,63 @@ constexpr uint32_t kContractFamilies =
     Bit(Family::kStall) | Bit(Family::kFill) | Bit(Family::kShortTransfer) |
     Bit(Family::kDiskFull);
 
-constexpr Profile kProfiles[] = {
-    {"pg-contract", kContractFamilies, 20, false, false, false, 60,
-     "crashes, torn writes, failed fsyncs, full disks: what PostgreSQL "
-     "survives"},
-    {"strict", kContractFamilies, 20, true, true, true, 15,
-     "also weakly ordered directories, 4096-byte sectors, fsync failures as of "
-     "ext4 with data=journal and btrfs, delayed allocation"},
-};
+constexpr uint32_t kMediaFamilies =
+    kContractFamilies | Bit(Family::kReadError) | Bit(Family::kBitRot) |
+    Bit(Family::kGarbage) | Bit(Family::kZeroed) | Bit(Family::kMisread) |
+    Bit(Family::kReadOnlyFs) | Bit(Family::kMisdirected);
+
+constexpr Profile MakeContract() {
+  Profile p;
+  p.name = "pg-contract";
+  p.families = kContractFamilies;
+  p.sync_failure_percent = 20;
+  p.mix_share = 60;
+  p.meaning =
+      "crashes, torn writes, failed fsyncs, full disks: what PostgreSQL "
+      "survives";
+  return p;
+}
+
+constexpr Profile MakeStrict() {
+  Profile p = MakeContract();
+  p.name = "strict";
+  p.weak_metadata = true;
+  p.large_sectors = true;
+  p.odd_file_systems = true;
+  p.mix_share = 15;
+  p.meaning =
+      "also weakly ordered directories, 4096-byte sectors, fsync failures as "
+      "of ext4 with data=journal and btrfs, delayed allocation";
+  return p;
+}
+
+constexpr Profile MakeMedia() {
+  Profile p = MakeContract();
+  p.name = "media";
+  p.families = kMediaFamilies;
+  p.checksums = true;
+  p.mix_share = 20;
+  p.meaning =
+      "also damaged and unreadable sectors, misdirected reads, file systems "
+      "that stop: survive, or refuse and name the damage";
+  return p;
+}
+
+constexpr Profile MakeBeyond() {
+  Profile p = MakeMedia();
+  p.name = "beyond";
+  p.families = kMediaFamilies | Bit(Family::kLostWrite) |
+               Bit(Family::kShornSector) | Bit(Family::kLyingFlush);
+  p.measures = true;
+  p.mix_share = 5;
+  p.meaning =
+      "also lost writes, shorn sectors, lying flushes: nothing is demanded, "
+      "what breaks is counted";
+  return p;
+}
+
+constexpr Profile kProfiles[] = {MakeContract(), MakeStrict(), MakeMedia(),
+                                 MakeBeyond()};
 
 constexpr std::string_view kMix = "mix";
 
@@ -44,10 +93,12 @@ const Profile* Find(std::string_view name) {
 
 const char* FamilyName(Family family) {
   static constexpr std::array<const char*, kFamilyCount> kNames = {
-      "process_crash", "power_loss",   "task_kill", "recovery_crash",
-      "double_crash",  "sync_failure", "writeback", "eviction",
-      "latency",       "stall",        "fill",      "short_transfer",
-      "disk_full"};
+      "process_crash", "power_loss",   "task_kill",    "recovery_crash",
+      "double_crash",  "sync_failure", "writeback",    "eviction",
+      "latency",       "stall",        "fill",         "short_transfer",
+      "disk_full",     "read_error",   "bit_rot",      "garbage",
+      "zeroed",        "misread",      "read_only_fs", "misdirected",
+      "lost_write",    "shorn_sector", "lying_flush"};
   return kNames[static_cast<size_t>(family)];
 }
 

@@ -3,6 +3,8 @@
 //   pg-contract  what PostgreSQL promises to survive (the default)
 //   strict       + file systems that keep only what POSIX says, or report
 //                failures late
+//   media        + damage to what is stored: survive, or refuse and say why
+//   beyond       + what no engine survives or notices: outcomes are counted
 //   mix          a profile per seed, in fixed shares
 //
 // A profile is a set of fault families (what may be switched on) and of disk
@@ -36,17 +38,34 @@ enum class Family : uint8_t {
   kFill,           // SFM-11: never written sectors show garbage or stale bytes
   kShortTransfer,  // SFM-20: a read or write moves fewer bytes, or none
   kDiskFull,       // SFM-21: no space is left for a while
+  kReadError,      // SFM-19: EIO on read, for good or once
+  kBitRot,         // SFM-25: a few bits of a sector flip
+  kGarbage,        // SFM-26: sectors hold noise
+  kZeroed,         // SFM-27: sectors hold zeros
+  kMisread,        // SFM-30: a read returns another page, once
+  kReadOnlyFs,     // SFM-23: the file system stops until the host restarts
+  kMisdirected,    // SFM-29: a write lands elsewhere as well, or instead
+  kLostWrite,      // SFM-28: a flush succeeds, the media keeps the old bytes
+  kShornSector,    // SFM-31: a power loss tears a sector
+  kLyingFlush,     // SFM-32: an fsync succeeds and has flushed nothing
   kCount,
 };
 inline constexpr int kFamilyCount = static_cast<int>(Family::kCount);
 // "power_loss"; as in recipes and the campaign's summary.
 const char* FamilyName(Family family);
 
-// A fault that the engine is told of: a statement may fail because of it, a
-// process may PANIC, a node may not start.
+// A fault that the engine is told of and that leaves no record of its place: a
+// statement may fail because of it, a process may PANIC, a node may not start.
 constexpr bool MayRefuse(Family family) {
-  return family == Family::kSyncFailure || family == Family::kShortTransfer ||
-         family == Family::kDiskFull;
+  switch (family) {
+    case Family::kSyncFailure:
+    case Family::kShortTransfer:
+    case Family::kDiskFull:
+    case Family::kReadOnlyFs:
+      return true;
+    default:
+      return false;
+  }
 }
 
 struct Profile {
@@ -62,6 +81,11 @@ struct Profile {
   // ext4 with data=journal, btrfs and delayed allocation may be drawn beside
   // ext4 with data=ordered and XFS (SFM-21, SFM-22).
   bool odd_file_systems = false;
+  // Data pages carry checksums in every run.
+  bool checksums = false;
+  // A promise that breaks after a fault that nobody answers for is counted and
+  // is no finding (contract rows that say "outside").
+  bool measures = false;
   // What --faults mix gives it, in parts of the sum of all shares.
   uint32_t mix_share = 0;
   std::string_view meaning;

@@ -15,16 +15,17 @@ TEST(Profile, DefaultIsTheFirstAndHasNoWeakDirectories) {
 }
 
 TEST(Profile, UnknownNameIsAnErrorThatListsTheKnownOnes) {
-  for (const char* name : {"media", "beyond", "", "PG-CONTRACT"}) {
+  for (const char* name : {"none", "", "PG-CONTRACT"}) {
     env::Status status = CheckProfileName(name);
     ASSERT_FALSE(status.ok()) << name;
-    EXPECT_NE(status.message().find("pg-contract, strict or mix"),
-              std::string_view::npos)
+    EXPECT_NE(
+        status.message().find("pg-contract, strict, media, beyond or mix"),
+        std::string_view::npos)
         << status.ToString();
   }
 }
 
-TEST(Profile, MixDrawsSixtyToFifteenBySeedAndRepeatably) {
+TEST(Profile, MixDrawsEachProfilesShareBySeedAndRepeatably) {
   std::map<std::string, int> drawn;
   for (uint64_t seed = 0; seed < 3000; ++seed) {
     sim::Choices choices(seed);
@@ -33,8 +34,10 @@ TEST(Profile, MixDrawsSixtyToFifteenBySeedAndRepeatably) {
     EXPECT_EQ(profile, ResolveProfile("mix", again).value());
     ++drawn[std::string(profile->name)];
   }
-  EXPECT_NEAR(drawn["pg-contract"], 2400, 120);
-  EXPECT_NEAR(drawn["strict"], 600, 120);
+  EXPECT_NEAR(drawn["pg-contract"], 3000 * 60 / 100, 120);
+  EXPECT_NEAR(drawn["strict"], 3000 * 15 / 100, 100);
+  EXPECT_NEAR(drawn["media"], 3000 * 20 / 100, 100);
+  EXPECT_NEAR(drawn["beyond"], 3000 * 5 / 100, 50);
 }
 
 TEST(Profile, EveryFamilyHasItsOwnName) {

@@ -259,6 +259,7 @@ bool MayDraw(const KnobInfo& info, const Profile& profile,
   if (info.name == "fill") return profile.Has(Family::kFill);
   if (info.name == "sector_size") return profile.large_sectors;
   if (info.name == "delayed_allocation") return profile.odd_file_systems;
+  if (info.name == "data_checksums") return !profile.checksums;
   if (info.name == "full_page_writes") return so_far.atomic8k != 0;
   return true;
 }

@@ -220,6 +220,11 @@ TEST(BlastRadius, MessagesNamePages) {
   ASSERT_TRUE(page.has_value());
   EXPECT_EQ(page->path, "base/5/77");
   EXPECT_EQ(page->block, 131073u);
+  page = PageInMessage(
+      "references to invalid pages: page 4 of relation base/5/77 is "
+      "uninitialized");
+  ASSERT_TRUE(page.has_value());
+  EXPECT_EQ(page->ToString(), "page base/5/77:4");
   for (const char* other :
        {"", "invalid page in block", "invalid page in block 3 of",
         "could not read block x in file \"a\"", "deadlock detected"}) {
@@ -245,6 +250,49 @@ TEST_F(AttributionTest, WalIsAskedSegmentBySegment) {
   EXPECT_TRUE(radius.OfWal(layout, 4 * kSegment, damaged).empty());
   EXPECT_TRUE(radius.OfWal(layout, 6 * kSegment, 7 * kSegment).empty());
   EXPECT_TRUE(radius.OfWal(layout, damaged, damaged).empty());
+}
+
+// A disk at rest with one file whose first sector cannot be read.
+std::unique_ptr<sim::Disk> WithUnreadable(const std::string& path) {
+  sim::Disk disk{sim::DiskOptions()};
+  for (const char* directory : {"base", "base/5", "pg_xact"}) {
+    SIM_CHECK(disk.Mkdir(directory).ok());
+  }
+  auto file = disk.Open(path, env::kOpenWrite | env::kOpenCreate).value();
+  SIM_CHECK(file->Pwrite(0, Page('a')).ok());
+  std::unique_ptr<sim::Disk> copy = disk.ImageCopy();
+  sim::MediaFault fault;
+  fault.damage = sim::Damage::kReadError;
+  fault.path = path;
+  SIM_CHECK(copy->Strike(fault));
+  return copy;
+}
+
+TEST(BlastRadius, MessagesNameFilesThatAreNoRelations) {
+  std::unique_ptr<sim::Disk> disk = WithUnreadable("pg_xact/0000");
+  BlastRadius radius(disk.get());
+  std::string message = "could not access status of transaction 700";
+  EXPECT_EQ(radius.OfMessage(message, 0).size(), 1u);
+  EXPECT_TRUE(
+      radius.OfMessage("could not access status of transaction 1048576", 0)
+          .empty());
+  message += " Could not read from file \"pg_xact/0000\" at offset 0: I/O";
+  EXPECT_EQ(radius.OfMessage(message, 0).size(), 1u);
+  EXPECT_TRUE(radius.OfMessage("pg_xact/0001", 0).empty());
+}
+
+TEST(BlastRadius, APanicNamesThePageOfTheErrorInside) {
+  std::unique_ptr<sim::Disk> disk = WithUnreadable(kPath);
+  BlastRadius radius(disk.get());
+  std::string message = "WAL redo at 0/1 for rmgr 10: could not read block ";
+  std::string file = " in file \"base/5/16384\": Input/output error";
+  EXPECT_EQ(radius.OfMessage(message + "0" + file, 0).size(), 1u);
+  EXPECT_TRUE(radius.OfMessage(message + "1" + file, 0).empty());
+  // Once rewritten it suffers no more; who met it since is excused.
+  auto rewritten = disk->Open(kPath, env::kOpenWrite).value();
+  ASSERT_TRUE(rewritten->Pwrite(0, std::string(512, 'n')).ok());
+  EXPECT_EQ(radius.OfMessage(message + "0" + file, 0).size(), 1u);
+  EXPECT_TRUE(radius.OfMessage(message + "0" + file, 1).empty());
 }
 
 }  // namespace

@@ -42,6 +42,12 @@ class BlastRadius {
   std::vector<sim::FaultRecord> OfRange(std::string_view path, int64_t offset,
                                         int64_t bytes) const;
   std::vector<sim::FaultRecord> OfPage(const PageRef& page) const;
+  // Of what a refusal or PANIC speaks of: a page of a relation, a segment of
+  // the log, a file of the commit log, the control file. Nothing if the message
+  // names no place. With the faults that ended, among those after the since-th:
+  // reads that failed or went astray once.
+  std::vector<sim::FaultRecord> OfMessage(std::string_view message,
+                                          uint64_t since) const;
   // Of the log's bytes [from, to). Segments that are gone suffer from nothing.
   std::vector<sim::FaultRecord> OfWal(const WalLayout& layout, uint64_t from,
                                       uint64_t to) const;

@@ -84,9 +84,9 @@ class ClusterImage {
   ClusterImage(const ClusterView* files, bool checksums,
                PageExcuse excuse = nullptr);
 
-  // A relation file may end in a part of a page, which is no block: an extension
-  // of which only a part was written (SFM-20, SFM-21) leaves one behind, until
-  // the next extension overwrites it.
+  // A relation file may end in a part of a page, which is no block: an
+  // extension of which only a part was written (SFM-20, SFM-21) leaves one
+  // behind, until the next extension overwrites it.
   void AllowPartialTails() { partial_tails_ = true; }
   bool partial_tails() const { return partial_tails_; }
 

@@ -31,7 +31,7 @@ Judge::Judge(const JudgeOptions& options)
       content_(&model_, &sink_),
       structure_(&sink_),
       tpcb_(&sink_, options.only_tpcb),
-      shadow_(&sink_, options.disk),
+      shadow_(&sink_, options.disk, !options.media),
       sanitizer_(&sink_, SanitizerOptionsOf(options)),
       liveness_(&sink_, options.liveness_bound_steps),
       attribution_(&model_, &coverage_) {}
@@ -67,7 +67,8 @@ void Judge::OnEvent(const env::Event& event) {
   wal_before_data_.OnEvent(event);
   wal_.OnEvent(event);
   shadow_.OnEvent(event);
-  sanitizer_.OnEvent(event);
+  // Damaged media leave what was flushed undetermined, and may say so.
+  if (!options_.media) sanitizer_.OnEvent(event);
   liveness_.OnEvent(event);
   structure_.OnEvent(event);
   if (options_.damage) coverage_.OnEvent(event);
@@ -161,9 +162,9 @@ void Judge::OnStatementResult(
   model_.EndStatement(task);
   ack_.OnStatement(statement, results);
   statement_.OnStatementResult(task, results);
-  bool excused = options_.excused && options_.excused();
   for (const engine::StatementResult& result : results) {
     if (!RefusesForDamage(result.status)) continue;
+    bool excused = options_.excused && options_.excused(result.status);
     JudgeRefusal("statement " + statement.id.ToString(), result.status,
                  excused);
   }

@@ -54,11 +54,14 @@ struct JudgeOptions {
   // null.
   const sim::Disk* disk = nullptr;
   sim::DeviceHost* host = nullptr;
-  // True if a fault struck lately for which a statement may fail although it
-  // leaves nothing on the disk (SFM-20, SFM-21); null: never.
-  std::function<bool()> excused;
+  // True if a statement may fail like this although the log does not justify
+  // it: a fault struck lately that leaves nothing on the disk, or the medium
+  // damaged what the error names. Null: never.
+  std::function<bool(const env::Status&)> excused;
   // The disk may damage pages, so that refusals can be justified.
   bool damage = false;
+  // What is read may be other than what was written (media faults).
+  bool media = false;
 };
 
 class Judge : public Oracle {

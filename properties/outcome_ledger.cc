@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "faults/atlas.h"
 #include "sim/env/check.h"
 
 namespace properties {
@@ -46,11 +47,12 @@ RunStats::Family OutcomeLedger::Of(faults::Family family,
   return out;
 }
 
-RunStats::Family OutcomesOfDamage(const sim::Disk& disk,
+RunStats::Family OutcomesOfDamage(faults::Family family, const sim::Disk& disk,
                                   const std::set<uint64_t>& detected,
                                   bool broken) {
   RunStats::Family out;
   for (const sim::FaultRecord& record : disk.fault_log().records()) {
+    if (faults::FamilyOf(record.damage) != family) continue;
     ++out.injected;
     if (detected.count(record.id) != 0) {
       ++out.detected;

@@ -43,9 +43,9 @@ class OutcomeLedger {
   std::array<uint64_t, faults::kFamilyCount> named_ = {};
 };
 
-// As OutcomeLedger::Of for what the disk shows where nobody wrote; detected are
-// the ids of records that justified a refusal.
-RunStats::Family OutcomesOfDamage(const sim::Disk& disk,
+// As OutcomeLedger::Of for a family that leaves damage, from the disk's fault
+// log; detected are the ids of records that justified a refusal.
+RunStats::Family OutcomesOfDamage(faults::Family family, const sim::Disk& disk,
                                   const std::set<uint64_t>& detected,
                                   bool broken);
 

@@ -173,6 +173,7 @@ env::Result<RunOutcome> RunOnce(RunContext& context, const RunSpec& spec,
   if (!driver.setup_status().ok()) return driver.setup_status();
   outcome.unmatched_edits = std::move(unmatched_edits);
   *evidence = driver.evidence();
+  evidence->measured = profile->measures;
   if (trace != nullptr) RETURN_IF_ERROR(trace->Finish());
   if (!options.export_dir.empty()) {
     const sim::Disk* disk =
@@ -246,6 +247,18 @@ env::Status ClassifyGaps(RunContext& context, const RunSpec& spec,
   return env::Status();
 }
 
+// Under a profile that only measures, a promise that breaks after the fault of
+// a row that demands nothing is counted and is no finding.
+void ClassifyOutside(const faults::Evidence& evidence, RunOutcome* outcome) {
+  if (!evidence.measured) return;
+  for (const faults::ContractRow& row : faults::Contract()) {
+    if (!row.IsOutside(faults::ProfileColumn::kBeyond)) continue;
+    if (!row.struck(evidence)) continue;
+    outcome->broken.clear();
+    ++outcome->stats.outside[std::string(row.name)];
+  }
+}
+
 }  // namespace
 
 env::Result<RunOutcome> Run(RunContext& context, const RunSpec& spec,
@@ -255,6 +268,9 @@ env::Result<RunOutcome> Run(RunContext& context, const RunSpec& spec,
                    RunOnce(context, spec, options, &evidence));
   if (!outcome.broken.empty()) {
     RETURN_IF_ERROR(ClassifyGaps(context, spec, evidence, &outcome));
+  }
+  if (!outcome.broken.empty()) {
+    ClassifyOutside(evidence, &outcome);
   }
   return outcome;
 }

@@ -74,6 +74,9 @@ struct RunStats {
   std::map<std::string, uint64_t> known_gaps;
   // What oracles that may have nothing to look at have looked at -> count.
   std::map<std::string, uint64_t> judged;
+  // Runs whose broken promise the profile answers for by none of its rows
+  // (profile beyond), by the row of the fault that struck.
+  std::map<std::string, uint64_t> outside;
 };
 
 struct RunOutcome {

@@ -2,11 +2,13 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "engine/common/errcodes.h"
 #include "engine/common/sites.h"
 #include "engine/sql/parse.h"
+#include "properties/blast_radius.h"
 #include "properties/decoders/wal_decoder.h"
 
 namespace properties {
@@ -41,10 +43,17 @@ bool WorthTelling(env::EventKind kind) {
 // they are damaged.
 bool BlamesFiles(const env::Status& status) {
   for (uint32_t sqlstate : {engine::ERRCODE_DISK_FULL, engine::ERRCODE_IO_ERROR,
-                            engine::ERRCODE_UNDEFINED_FILE}) {
+                            engine::ERRCODE_UNDEFINED_FILE,
+                            engine::ERRCODE_INSUFFICIENT_PRIVILEGE}) {
     if (status.sqlstate() == sqlstate) return true;
   }
   return false;
+}
+
+// What a crash extends a file with is judged by what the log says of the page.
+bool IsFill(sim::Damage damage) {
+  return damage == sim::Damage::kGarbageFill ||
+         damage == sim::Damage::kStaleFill;
 }
 
 std::vector<std::string> SplitLines(const std::string& text) {
@@ -75,9 +84,12 @@ RunDriver::RunDriver(RunParts parts)
                             sim::Scope().Child("w0").Child("h0"),
                             parts_.fault_plan, engine::EngineSites()),
       engine::EngineSites(), &counters_);
-  background_disk_ = std::make_unique<faults::BackgroundDisk>(
+  media_faults_ = std::make_unique<faults::MediaFaults>(
       parts_.disk.get(), device_host, parts_.fault_plan, &counters_,
       crash_faults_.get());
+  background_disk_ = std::make_unique<faults::BackgroundDisk>(
+      parts_.disk.get(), device_host, parts_.fault_plan, &counters_,
+      media_faults_.get());
   world_.set_crash_hooks(background_disk_.get());
   JudgeOptions judge;
   judge.format = {parts_.config.data_checksums, parts_.config.checksum_relation,
@@ -88,10 +100,13 @@ RunDriver::RunDriver(RunParts parts)
   judge.only_tpcb = parts_.only_tpcb;
   judge.partial_tails = parts_.fault_plan.Has(faults::Family::kShortTransfer) ||
                         parts_.fault_plan.Has(faults::Family::kDiskFull);
-  judge.excused = [this] { return Excused(); };
+  judge.excused = [this](const env::Status& status) {
+    return Excused() || NamesDamage(status);
+  };
   judge.disk = parts_.disk.get();
   judge.host = device_host;
   judge.damage = parts_.knobs.fill != 0;
+  judge.media = parts_.fault_plan.media_budget > 0;
   if (judge.damage && parts_.fault_plan.Has(faults::Family::kPowerLoss)) {
     counters_.Enable(faults::Family::kFill);
   }
@@ -101,6 +116,8 @@ RunDriver::RunDriver(RunParts parts)
   second.planted = parts_.planted;
   second.seed = parts_.choices->seed();
   second.stacks = parts_.world.stacks;
+  // A copy would be damaged elsewhere.
+  if (judge.media) second.one_in = 0;
   second_recovery_ = std::make_unique<SecondRecovery>(std::move(second));
   judge_->LoadTemplate(*parts_.disk);
   for (const PlanSession& session : parts_.plan.sessions) {
@@ -169,6 +186,7 @@ void RunDriver::StartNode() {
   judge_->liveness().OnNodeStarts();
   refusals_at_start_ = counters_.Refusals();
   sync_failed_ = false;
+  damage_at_start_ = parts_.disk->fault_log().records().size();
   task_kills_at_start_ = counters_.of(faults::Family::kTaskKill).injected;
   crash_faults_->SetPhase(stage_ == Stage::kWork && !faults_stopped_
                               ? faults::Phase::kRecovery
@@ -199,7 +217,9 @@ void RunDriver::Restart(sim::CrashKind kind) {
   node_.reset();
   uint64_t open_before = parts_.disk->OpenSectors();
   if (kind == sim::CrashKind::kPowerLoss) {
+    media_faults_->OnPowerLoss();
     parts_.disk->PowerLoss();
+    disk_faults_->OnHostRestart();
   } else {
     parts_.disk->ProcessCrash();
   }
@@ -209,6 +229,25 @@ void RunDriver::Restart(sim::CrashKind kind) {
   if (parts_.keep_crashed) crashed_disk_ = parts_.disk->Clone();
   recovered_ = true;
   StartNode();
+}
+
+void RunDriver::Reboot() {
+  world_.CrashHost(host_, sim::CrashKind::kPowerLoss);
+  Crash(sim::CrashKind::kPowerLoss);
+}
+
+RunDriver::Blame RunDriver::BlameOf(const env::Status& status) {
+  if (parts_.disk->fault_log().empty()) return Blame::kNone;
+  std::string text = std::string(status.message()) + " ";
+  text += status.detail();
+  Blame blame = Blame::kNone;
+  for (const sim::FaultRecord& record :
+       BlastRadius(parts_.disk.get()).OfMessage(text, damage_at_start_)) {
+    if (IsFill(record.damage)) continue;
+    detected_.insert(record.id);
+    blame = std::max(blame, record.ended ? Blame::kPassing : Blame::kLasting);
+  }
+  return blame;
 }
 
 void RunDriver::Stop(StopCause cause) {
@@ -225,6 +264,7 @@ void RunDriver::OnStopped() {
     case StopCause::kSetupDone:
       stage_ = Stage::kWork;
       parts_.disk->Attach(&world_.device_host(host_), disk_faults_.get());
+      media_faults_->Start();
       BeginWork();
       return;
     case StopCause::kWorkDone:
@@ -258,9 +298,12 @@ void RunDriver::OnReady() {
 engine::StatementResult RunDriver::Look(engine::Session& session,
                                         const std::string& sql) {
   while (true) {
-    uint64_t before = counters_.Refusals();
+    uint64_t before = FaultsTold();
     engine::StatementResult result = session.Execute(Parsed(sql));
-    if (result.status.ok() || counters_.Refusals() == before) return result;
+    if (result.status.ok() || FaultsTold() == before ||
+        disk_faults_->file_system_down()) {
+      return result;
+    }
   }
 }
 
@@ -294,6 +337,10 @@ const engine::Statement& RunDriver::Parsed(const std::string& sql) {
 void RunDriver::OnInspected() {
   inspecting_ = false;
   disk_faults_->Hold(false);
+  if (disk_faults_->file_system_down()) {
+    Reboot();
+    return;
+  }
   JudgeInspection();
   if (!outcome_.broken.empty()) {
     finished_ = true;
@@ -324,19 +371,25 @@ void RunDriver::OnInspected() {
   }
 }
 
+std::unique_ptr<sim::Disk> RunDriver::WhatWasWritten() const {
+  std::unique_ptr<sim::Disk> disk = parts_.disk->Clone();
+  disk->Freeze();
+  disk->RepairMedia();
+  return disk;
+}
+
 void RunDriver::JudgeInspection() {
   if (recovered_) {
     ++outcome_.stats.recoveries;
     recovered_ = false;
-    std::unique_ptr<sim::Disk> frozen = parts_.disk->Clone();
-    frozen->Freeze();
-    judge_->OnRecovered(*frozen);
+    judge_->OnRecovered(*WhatWasWritten());
     second_recovery_->OnRecovered(*parts_.disk, &world_.device_host(host_),
                                   recovery_end_, world_.event_count(),
                                   &outcome_.broken);
   }
   for (const auto& [table, result] : scans_) {
     if (!result.status.ok()) {
+      if (NamesDamage(result.status)) continue;
       judge_->JudgeRefusal("table " + table, result.status);
     } else if (table != "pg_class") {
       judge_->CompareScan(table, result);
@@ -380,6 +433,10 @@ void RunDriver::BeginWork() {
 }
 
 void RunDriver::OnWorkDone() {
+  if (disk_faults_->file_system_down()) {
+    Reboot();
+    return;
+  }
   sim::CrashKind kind = crash_faults_->ForcedCrash();
   if (kind != sim::CrashKind::kNone) {
     faults_stopped_ = false;
@@ -397,6 +454,7 @@ void RunDriver::StopFaults() {
   faults_stopped_ = true;
   crash_faults_->SetPhase(faults::Phase::kDone);
   disk_faults_->Stop();
+  media_faults_->Stop();
   background_disk_->Stop();
   judge_->liveness().OnFaultsStopped(world_.steps());
 }
@@ -416,9 +474,7 @@ void RunDriver::OnNodeStopped() {
   auto mode = static_cast<engine::ShutdownMode>(parts_.knobs.shutdown);
   bool clean = mode == engine::ShutdownMode::kFast;
   if (clean) {
-    std::unique_ptr<sim::Disk> frozen = parts_.disk->Clone();
-    frozen->Freeze();
-    judge_->OnShutdown(*frozen);
+    judge_->OnShutdown(*WhatWasWritten());
     TakeVerdicts();
     finished_ = !outcome_.broken.empty();
     if (finished_) return;
@@ -439,14 +495,23 @@ void RunDriver::OnNodeEnded() {
   }
   if (stage_ == Stage::kShutdown &&
       node_->state() == engine::NodeState::kStopped) {
-    std::unique_ptr<sim::Disk> frozen = parts_.disk->Clone();
-    frozen->Freeze();
-    judge_->OnShutdown(*frozen);
+    judge_->OnShutdown(*WhatWasWritten());
     finished_ = true;
     return;
   }
-  bool excused = Excused() || counters_.of(faults::Family::kTaskKill).injected >
-                                  task_kills_at_start_;
+  if (disk_faults_->file_system_down()) {
+    Reboot();
+    return;
+  }
+  Blame blame = std::max(BlameOf(node_->failure()),
+                         BlameOf(env::Status(env::Code::kIo, last_panic_)));
+  if (blame == Blame::kLasting) {
+    finished_ = true;  // the node would refuse again
+    return;
+  }
+  bool excused =
+      blame == Blame::kPassing || Excused() ||
+      counters_.of(faults::Family::kTaskKill).injected > task_kills_at_start_;
   if (excused) {
     // A start-up process that died of an injected fault takes the postmaster
     // with it; whoever runs the host starts the node again.
@@ -480,8 +545,10 @@ void RunDriver::Fail(std::string why) {
 void RunDriver::OnEvent(const env::Event& event) {
   if (WorthTelling(event.kind)) tail_.OnEvent(event);
   sync_failed_ |= event.kind == env::EventKind::kFileSync && event.a[2] != 0;
-  bool excused = Excused();
-  if (event.kind == env::EventKind::kPanic && excused) {
+  bool excused = event.kind == env::EventKind::kPanic &&
+                 (Excused() || NamesDamage(env::Status(
+                                   env::Code::kIo, std::string(event.bytes))));
+  if (excused) {
     judge_->liveness().OnExcuse();
     ledger_.Report(faults::Family::kSyncFailure, counters_);
   }
@@ -520,7 +587,9 @@ void RunDriver::OnEvent(const env::Event& event) {
       break;
     case env::EventKind::kFault:
       if (event.a[0] == static_cast<uint64_t>(sim::DiskFaultFamily::kDamage)) {
-        counters_.Inject(faults::Family::kFill);
+        if (IsFill(static_cast<sim::Damage>(event.a[1]))) {
+          counters_.Inject(faults::Family::kFill);
+        }
       }
       break;
     case env::EventKind::kTimer:
@@ -557,7 +626,10 @@ void RunDriver::OnStatementResult(
     const std::vector<engine::StatementResult>& results) {
   judge_->OnStatementResult(env::Current().task, statement, results);
   for (const engine::StatementResult& result : results) {
-    if (!BlamesFiles(result.status) || Excused()) continue;
+    if (!BlamesFiles(result.status) || NamesDamage(result.status) ||
+        Excused()) {
+      continue;
+    }
     Break("STMT", "statement " + statement.id.ToString(),
           "refused although no fault struck: " + result.status.ToString());
   }
@@ -621,13 +693,14 @@ void RunDriver::FillStats() {
   stats.judged["second recoveries"] = second_recovery_->compared();
   CheckLegality();
   bool broken = !outcome_.broken.empty();
+  detected_.insert(judge_->detected().begin(), judge_->detected().end());
   for (int i = 0; i < faults::kFamilyCount; ++i) {
     auto family = static_cast<faults::Family>(i);
     RunStats::Family& out = stats.families[faults::FamilyName(family)];
     out = ledger_.Of(family, counters_, broken);
-    if (family != faults::Family::kFill) continue;
+    if (!faults::LeavesDamage(family)) continue;
     uint64_t enabled = out.enabled_runs;
-    out = OutcomesOfDamage(*parts_.disk, judge_->detected(), broken);
+    out = OutcomesOfDamage(family, *parts_.disk, detected_, broken);
     out.enabled_runs = enabled;
   }
   outcome_.unmatched_overrides = parts_.choices->UnmatchedOverrides();

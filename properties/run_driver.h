@@ -13,6 +13,7 @@
 
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -23,6 +24,7 @@
 #include "faults/crash_faults.h"
 #include "faults/disk_faults.h"
 #include "faults/fault_plan.h"
+#include "faults/media_faults.h"
 #include "faults/swarm.h"
 #include "properties/client.h"
 #include "properties/judge.h"
@@ -114,11 +116,28 @@ class RunDriver : public sim::EventSubscriber, public ClientObserver {
   // struck meanwhile.
   engine::StatementResult Look(engine::Session& session,
                                const std::string& sql);
-  // A fault that the node may answer with an error, a PANIC or by not starting
-  // struck since this node was started.
+  // What the media did to the place that a refusal or PANIC names.
+  enum class Blame : uint8_t { kNone, kPassing, kLasting };
+  // Notes what it finds as detected.
+  Blame BlameOf(const env::Status& status);
+  bool NamesDamage(const env::Status& status) {
+    return BlameOf(status) != Blame::kNone;
+  }
+  // The host goes down and comes up again; its page cache is lost.
+  void Reboot();
+  // Faults so far that make a statement fail which may succeed again.
+  uint64_t FaultsTold() const {
+    return counters_.Refusals() +
+           counters_.of(faults::Family::kReadError).injected +
+           counters_.of(faults::Family::kMisread).injected;
+  }
+  // A fault without a place that the node may answer with an error, a PANIC or
+  // by not starting struck since this node was started.
   bool Excused() const {
     return sync_failed_ || counters_.Refusals() > refusals_at_start_;
   }
+  // A frozen copy of the disk without what the media did to it.
+  std::unique_ptr<sim::Disk> WhatWasWritten() const;
   void JudgeInspection();
   void TakeVerdicts();
   void StopFaults();
@@ -136,6 +155,7 @@ class RunDriver : public sim::EventSubscriber, public ClientObserver {
   env::HostId host_ = 0;
   std::unique_ptr<faults::DiskFaults> disk_faults_;
   std::unique_ptr<faults::CrashFaults> crash_faults_;
+  std::unique_ptr<faults::MediaFaults> media_faults_;
   std::unique_ptr<faults::BackgroundDisk> background_disk_;
   std::unique_ptr<Judge> judge_;
   std::unique_ptr<SecondRecovery> second_recovery_;
@@ -161,6 +181,9 @@ class RunDriver : public sim::EventSubscriber, public ClientObserver {
   // An fsync has failed since the start; with data=journal the fault that
   // caused it may have struck before.
   bool sync_failed_ = false;
+  uint64_t damage_at_start_ = 0;  // records of the disk's fault log
+  // Damage that justified refusals, by its record's id.
+  std::set<uint64_t> detected_;
   uint64_t task_kills_at_start_ = 0;
   int recoveries_begun_ = 0;   // since the last crash
   uint64_t recovery_end_ = 0;  // of the last one

@@ -223,7 +223,7 @@ void ShadowOracle::OnFileWrite(const env::Event& e) {
 }
 
 void ShadowOracle::OnPageRead(const env::Event& e) {
-  if (recovering_ || sync_failed_) return;
+  if (!check_reads_ || recovering_ || sync_failed_) return;
   ShadowPage* shadow = Known(e.a[0]);
   if (shadow == nullptr || shadow->last() == 0) return;
   size_t last = shadow->last();

@@ -22,7 +22,7 @@
 // Does not check: parts in MaskTable(); pages that no record of the run
 // touched; free space and visibility maps, the commit log (ContentOracle),
 // relations that were rolled back or dropped; pages read while an fsync has
-// failed and the node does not know yet.
+// failed and the node does not know yet, or from media that may be damaged.
 #ifndef MUSTH_PROPERTIES_SHADOW_ORACLE_H_
 #define MUSTH_PROPERTIES_SHADOW_ORACLE_H_
 
@@ -44,9 +44,10 @@ namespace properties {
 class ShadowOracle {
  public:
   // Both outlive the oracle. The disk is the node's; null switches the oracle
-  // off.
-  ShadowOracle(VerdictSink* sink, const sim::Disk* disk)
-      : sink_(sink), disk_(disk) {}
+  // off. check_reads: the disk returns what was written.
+  ShadowOracle(VerdictSink* sink, const sim::Disk* disk,
+               bool check_reads = true)
+      : sink_(sink), disk_(disk), check_reads_(check_reads) {}
 
   // The cluster before the first event, with nothing undetermined.
   void LoadTemplate(const sim::Disk& disk);
@@ -99,6 +100,7 @@ class ShadowOracle {
 
   VerdictSink* sink_;
   const sim::Disk* disk_;
+  const bool check_reads_;
   std::unique_ptr<sim::Disk> template_;
   uint64_t seq_ = 0;
 

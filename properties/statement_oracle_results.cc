@@ -17,7 +17,8 @@ bool IsOfTheEnvironment(const env::Status& error) {
   for (const char* prefix : {"53", "54", "57", "58", "XX"}) {
     if (state.compare(0, 2, prefix) == 0) return true;
   }
-  return false;
+  // EROFS has no class of its own.
+  return error.message().ends_with("Read-only file system");
 }
 
 }  // namespace

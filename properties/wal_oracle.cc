@@ -144,9 +144,19 @@ void WalOracle::FindTrueEnd() {
   copy->Attach(nullptr, nullptr);
 }
 
+bool WalOracle::MediaStruckLog() const {
+  auto records = disk_->fault_log().records();
+  return std::any_of(records.begin(), records.end(),
+                     [](const sim::FaultRecord& record) {
+                       return record.damage != sim::Damage::kGarbageFill &&
+                              record.damage != sim::Damage::kStaleFill &&
+                              record.path.substr(0, 7) == "pg_wal/";
+                     });
+}
+
 void WalOracle::CheckEnd(uint64_t engine_end, uint64_t seq) {
   seq_ = seq;
-  if (!true_end_.has_value()) return;
+  if (!true_end_.has_value() || MediaStruckLog()) return;
   bool right = engine_end == true_end_->end ||
                (true_end_->missing_continuation != 0 &&
                 engine_end == true_end_->missing_continuation);

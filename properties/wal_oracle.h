@@ -11,8 +11,8 @@
 // The copy resolves what the power loss left undetermined exactly as the real
 // disk will, because draws are keyed and the copy is attached under the scope
 // in which the power loss was drawn. Where that cannot be guaranteed (what an
-// earlier power loss left open, a failed fsync whose cached pages may vanish)
-// the first check is skipped.
+// earlier power loss left open, a failed fsync whose cached pages may vanish,
+// media faults in the log) the first check is skipped.
 // Does not check: segments that were recycled before the walk, contents of
 // records (ContentOracle sees their effects), WAL of other timelines.
 #ifndef MUSTH_PROPERTIES_WAL_ORACLE_H_
@@ -58,6 +58,8 @@ class WalOracle {
   void OnInsert(const env::Event& event);
   void CheckImages(const env::Event& event);
   void FindTrueEnd();
+  // The medium damaged the log: what the copy shows is not what recovery read.
+  bool MediaStruckLog() const;
   void CheckEnd(uint64_t engine_end, uint64_t seq);
   void CheckRecord(const WalRecord& record, std::set<TxnKey>* commits);
   void Report(const char* promise, std::string subject, std::string message);

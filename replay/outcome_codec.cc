@@ -124,6 +124,7 @@ void ArchiveStats(Archive& archive, Stats& stats) {
               [](auto& a, auto& kinds) { a.Map(kinds, kEachWord); });
   archive.Map(stats.known_gaps, kEachWord);
   archive.Map(stats.judged, kEachWord);
+  archive.Map(stats.outside, kEachWord);
 }
 
 template <typename Archive, typename Outcome>

@@ -25,6 +25,7 @@ void Summary::Add(const properties::RunStats& stats) {
   }
   for (const auto& [row, count] : stats.known_gaps) known_gaps[row] += count;
   for (const auto& [what, count] : stats.judged) judged[what] += count;
+  for (const auto& [row, count] : stats.outside) outside[row] += count;
   for (const auto& [name, family] : stats.families) {
     properties::RunStats::Family& sum = families[name];
     sum.enabled_runs += family.enabled_runs;
@@ -97,6 +98,8 @@ std::string Summary::ToJson() const {
   for (const auto& [row, count] : known_gaps) json["known_gaps"][row] = count;
   json["judged"] = nlohmann::ordered_json::object();
   for (const auto& [what, count] : judged) json["judged"][what] = count;
+  json["outside"] = nlohmann::ordered_json::object();
+  for (const auto& [row, count] : outside) json["outside"][row] = count;
   json["faults"] = nlohmann::ordered_json::object();
   for (const auto& [name, family] : families) {
     json["faults"][name] = {
@@ -155,6 +158,9 @@ std::string Summary::ToText() const {
   }
   for (const auto& [row, count] : known_gaps) {
     text += fmt::format("  known PostgreSQL gap {}: {}\n", row, count);
+  }
+  for (const auto& [row, count] : outside) {
+    text += fmt::format("  outside the contract {}: {}\n", row, count);
   }
   for (const std::string& name : NeverInjected()) {
     text += fmt::format("  warning: {} was enabled and never struck\n", name);

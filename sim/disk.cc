@@ -59,9 +59,32 @@ void Disk::Freeze() { state_->Freeze(); }
 void Disk::SpontaneousWriteback() { state_->SpontaneousWriteback(); }
 void Disk::EvictClean() { state_->EvictClean(); }
 
+bool Disk::Strike(const MediaFault& fault) { return state_->Strike(fault); }
+void Disk::RepairMedia() { state_->RepairMedia(); }
+
+void Disk::RememberWrites() { state_->media.RememberWrites(); }
+bool Disk::Shear(uint64_t noise) { return state_->Shear(noise); }
+
+std::vector<RecentWrite> Disk::RecentWrites() const {
+  std::vector<RecentWrite> writes;
+  for (const MediaOverlay::Write& write : state_->media.writes()) {
+    if (!state_->inodes[write.inode]) continue;
+    const Inode& node = state_->Get(write.inode);
+    if (node.links > 0) writes.push_back({write.id, node.path, write.offset});
+  }
+  return writes;
+}
+
+std::vector<MediaTarget> Disk::MediaTargets() const {
+  std::vector<MediaTarget> targets;
+  state_->ListTargets(kRootInode, "", &targets);
+  return targets;
+}
+
 env::Result<std::unique_ptr<env::File>> Disk::Open(std::string_view path,
                                                    uint32_t flags) {
   DiskState& state = *state_;
+  RETURN_IF_ERROR(state.CheckHealth(false, path));
   if ((flags & env::kOpenCreate) == 0) {
     state.Step(DeviceStep::kPlain, 0, path);
   }
@@ -70,6 +93,7 @@ env::Result<std::unique_ptr<env::File>> Disk::Open(std::string_view path,
   bool changed = false;
   if (inode == 0) {
     if ((flags & env::kOpenCreate) == 0) return NotFound(path);
+    RETURN_IF_ERROR(state.CheckHealth(true, path));
     ASSIGN_OR_RETURN(InodeNo parent, state.Parent(path, &name));
     if (state.FreeBytes(path, kBlockBytes) < kBlockBytes) {
       return state.RefuseSpace(0, 0, path);
@@ -97,6 +121,7 @@ env::Result<std::unique_ptr<env::File>> Disk::Open(std::string_view path,
 
 env::Status Disk::Unlink(std::string_view path) {
   DiskState& state = *state_;
+  RETURN_IF_ERROR(state.CheckHealth(true, path));
   std::string_view name;
   ASSIGN_OR_RETURN(InodeNo parent, state.Parent(path, &name));
   InodeNo inode = state.Lookup(path);
@@ -111,6 +136,7 @@ env::Status Disk::Unlink(std::string_view path) {
 
 env::Status Disk::Rename(std::string_view from, std::string_view to) {
   DiskState& state = *state_;
+  RETURN_IF_ERROR(state.CheckHealth(true, from));
   std::string_view from_name;
   std::string_view to_name;
   ASSIGN_OR_RETURN(InodeNo from_dir, state.Parent(from, &from_name));
@@ -140,6 +166,7 @@ env::Status Disk::Rename(std::string_view from, std::string_view to) {
 
 env::Status Disk::Mkdir(std::string_view path) {
   DiskState& state = *state_;
+  RETURN_IF_ERROR(state.CheckHealth(true, path));
   std::string_view name;
   ASSIGN_OR_RETURN(InodeNo parent, state.Parent(path, &name));
   if (state.Lookup(path) != 0) {
@@ -158,6 +185,7 @@ env::Status Disk::Mkdir(std::string_view path) {
 
 env::Status Disk::Rmdir(std::string_view path) {
   DiskState& state = *state_;
+  RETURN_IF_ERROR(state.CheckHealth(true, path));
   std::string_view name;
   ASSIGN_OR_RETURN(InodeNo parent, state.Parent(path, &name));
   InodeNo inode = state.Lookup(path);
@@ -174,6 +202,7 @@ env::Status Disk::Rmdir(std::string_view path) {
 
 env::Status Disk::FsyncDir(std::string_view path) {
   DiskState& state = *state_;
+  RETURN_IF_ERROR(state.CheckHealth(!state.log.ops().empty(), path));
   InodeNo inode = state.Lookup(path);
   if (inode == 0) return NotFound(path);
   if (!state.Get(inode).is_directory) return Invalid(path, "Not a directory");
@@ -191,6 +220,7 @@ env::Status Disk::FsyncDir(std::string_view path) {
 }
 
 env::Result<std::vector<std::string>> Disk::List(std::string_view path) {
+  RETURN_IF_ERROR(state_->CheckHealth(false, path));
   state_->Step(DeviceStep::kPlain, 0, path);
   InodeNo inode = state_->Lookup(path);
   if (inode == 0) return NotFound(path);
@@ -201,6 +231,7 @@ env::Result<std::vector<std::string>> Disk::List(std::string_view path) {
 }
 
 env::Result<env::FileInfo> Disk::Stat(std::string_view path) {
+  RETURN_IF_ERROR(state_->CheckHealth(false, path));
   state_->Step(DeviceStep::kPlain, 0, path);
   InodeNo inode = state_->Lookup(path);
   if (inode == 0) return NotFound(path);

@@ -24,6 +24,7 @@
 #include "sim/env/status.h"
 #include "sim/fault_hooks.h"
 #include "sim/fault_log.h"
+#include "sim/media.h"
 
 namespace sim {
 
@@ -138,6 +139,21 @@ class Disk : public env::Files {
   // SFM-22: clean cached pages are dropped; what a failed fsync left in the
   // cache alone reads as the media's old version from now on.
   void EvictClean();
+
+  // Media faults (media.h). Strike damages those sectors of the range that are
+  // at rest, and returns false if there is none. The damage is in fault_log().
+  bool Strike(const MediaFault& fault);
+  // Named files with content, by path.
+  std::vector<MediaTarget> MediaTargets() const;
+  // From now on RecentWrites are kept, for the faults of writes.
+  void RememberWrites();
+  // Oldest first. Those of files that have lost their name are left out.
+  std::vector<RecentWrite> RecentWrites() const;
+  // SFM-31, when the power is about to fail: one pending sector is written out
+  // in part, which one and how far says the noise. False if none is pending.
+  bool Shear(uint64_t noise);
+  // Removes all damage that nobody overwrote: files show what was written.
+  void RepairMedia();
 
   // env::Files.
   env::Result<std::unique_ptr<env::File>> Open(std::string_view path,

@@ -56,10 +56,17 @@ DiskState& DiskFile::State() const {
 env::Result<int64_t> DiskFile::Pread(int64_t offset, std::span<char> out) {
   if (offset < 0) return env::Status(env::Code::kInvalid, "negative offset");
   DiskState& state = State();
+  RETURN_IF_ERROR(state.CheckHealth(false, path_));
   state.Step(DeviceStep::kPlain, inode_, path_);
   int64_t length = std::clamp<int64_t>(state.Get(inode_).data.size() - offset,
                                        0, static_cast<int64_t>(out.size()));
-  ASSIGN_OR_RETURN(length, LimitTransfer(Transfer::kRead, offset, length));
+  int64_t from = offset;
+  ASSIGN_OR_RETURN(length,
+                   LimitTransfer(Transfer::kRead, offset, length, &from));
+  if (state.media.Fails(inode_, from, length)) {
+    state.fault_log.NoteRead(inode_, from, length);
+    return env::Status(env::Code::kIo, path_);
+  }
   const Inode& node = state.Get(inode_);
   FileData::ReadResult found;
   if (length > 0) {
@@ -67,16 +74,16 @@ env::Result<int64_t> DiskFile::Pread(int64_t offset, std::span<char> out) {
     if (node.data.HasOpen()) {
       Inode& mutable_node = state.Mut(inode_);
       ImagePicker picker = state.Picker(inode_);
-      found = mutable_node.data.Read(offset, wanted, state.Traits(), &picker);
+      found = mutable_node.data.Read(from, wanted, state.Traits(), &picker);
     } else {
-      node.data.Peek(offset, wanted);
+      node.data.Peek(from, wanted);
     }
   }
   state.CountRead(inode_, offset, length, found);
   if (state.host != nullptr) {
     state.Emit(env::EventKind::kFileRead, inode_, static_cast<uint64_t>(offset),
                static_cast<uint64_t>(length),
-               state.Get(inode_).data.HashRange(offset, length));
+               state.Get(inode_).data.HashRange(from, length));
   }
   return length;
 }
@@ -92,7 +99,7 @@ env::Status DiskFile::RequireWritable(int64_t end) const {
 }
 
 env::Result<int64_t> DiskFile::LimitTransfer(Transfer transfer, int64_t offset,
-                                             int64_t length) {
+                                             int64_t length, int64_t* from) {
   DiskState& state = State();
   if (state.faults == nullptr || length == 0) return length;
   if (transfer == Transfer::kWrite) {
@@ -101,6 +108,14 @@ env::Result<int64_t> DiskFile::LimitTransfer(Transfer transfer, int64_t offset,
   TransferFault fault =
       state.faults->OnTransfer(transfer, path_, offset, length);
   if (fault.outcome == TransferOutcome::kWhole) return length;
+  if (fault.outcome == TransferOutcome::kFails) {
+    return state.FailTransiently(Damage::kReadError, inode_, path_, offset,
+                                 length);
+  }
+  if (fault.outcome == TransferOutcome::kElsewhere) {
+    *from = Elsewhere(offset, length, fault.page);
+    return length;
+  }
   ++state.stats.short_transfers;
   state.Emit(env::EventKind::kFault,
              static_cast<uint64_t>(DiskFaultFamily::kShortTransfer), inode_,
@@ -111,6 +126,20 @@ env::Result<int64_t> DiskFile::LimitTransfer(Transfer transfer, int64_t offset,
   }
   SIM_CHECK(fault.bytes > 0 && fault.bytes < length);
   return fault.bytes;
+}
+
+int64_t DiskFile::Elsewhere(int64_t offset, int64_t length, int64_t page) {
+  DiskState& state = State();
+  int64_t pages = state.Get(inode_).data.size() / kPageBytes;
+  if (pages == 0) return offset;
+  int64_t from =
+      (offset / kPageBytes + page) % pages * kPageBytes + offset % kPageBytes;
+  if (from == offset || from + length > state.Get(inode_).data.size()) {
+    return offset;
+  }
+  static_cast<void>(
+      state.FailTransiently(Damage::kMisread, inode_, path_, offset, length));
+  return from;
 }
 
 env::Result<int64_t> DiskFile::LimitToSpace(int64_t offset, int64_t length) {
@@ -138,6 +167,7 @@ void DiskFile::WriteVisible(int64_t offset, std::span<const char> data) {
   state.CountWrite(
       node.data.Write(++state.seq, offset, data, state.Traits(), &picker));
   state.Touch(inode_);
+  state.HealRewritten(inode_, offset, offset + length);
   for (ActiveFlush* active : state.flushes) {
     if (active->inode == inode_) {
       FileData::StrikeOutOf(&active->flush, offset, offset + length);
@@ -160,7 +190,9 @@ env::Result<int64_t> DiskFile::Pwrite(int64_t offset,
   }
   RETURN_IF_ERROR(RequireWritable(offset + length));
   if (length == 0) return length;
-  ASSIGN_OR_RETURN(length, LimitTransfer(Transfer::kWrite, offset, length));
+  RETURN_IF_ERROR(State().CheckHealth(true, path_));
+  ASSIGN_OR_RETURN(length,
+                   LimitTransfer(Transfer::kWrite, offset, length, nullptr));
   data = data.first(static_cast<size_t>(length));
   if ((flags_ & env::kOpenDsync) != 0) return DsyncWrite(offset, data);
   WriteVisible(offset, data);
@@ -222,6 +254,8 @@ env::Status DiskFile::ReportError() {
 
 env::Status DiskFile::Sync() {
   DiskState& state = State();
+  RETURN_IF_ERROR(
+      state.CheckHealth(state.Get(inode_).data.Dirty(state.Traits()), path_));
   ++state.stats.syncs;
   SyncFailure failure = AskFailure();
   state.Emit(env::EventKind::kFileSync, inode_, kStart, 0);
@@ -245,10 +279,14 @@ env::Status DiskFile::FinishFlush(FileData::Flush flush, SyncFailure failure) {
     state.Step(DeviceStep::kSyncMiddle, inode_, path_);
   }
   uint64_t begun = active.flush.seq;
-  bool failed = failure != SyncFailure::kNone;
+  bool lies = failure == SyncFailure::kLying;
+  bool failed = failure != SyncFailure::kNone && !lies;
   if (failed) FailFlush(&active.flush, failure);
+  if (lies) state.NoteLie(inode_, path_);
   // A failure that is reported late leaves a flush that succeeds.
-  if ((!failed || failure == SyncFailure::kExt4Data) && !ErrorUnseen()) {
+  if ((!failed || failure == SyncFailure::kExt4Data) && !lies &&
+      !ErrorUnseen()) {
+    state.NoteWrites(inode_, active.flush);
     state.Mut(inode_).data.EndFlush(std::move(active.flush), state.Traits(),
                                     state.FreedPool());
     state.BoundFreedPool();
@@ -335,6 +373,7 @@ env::Status DiskFile::Resize(int64_t size_bytes) {
       node.data.Truncate(++state.seq, size_bytes, state.Traits(), &picker));
   state.Touch(inode_);
   if (size_bytes < old_size) {
+    state.HealRewritten(inode_, size_bytes, old_size);
     for (ActiveFlush* active : state.flushes) {
       if (active->inode == inode_) {
         FileData::StrikeOutOf(&active->flush, size_bytes, old_size);
@@ -350,6 +389,7 @@ env::Status DiskFile::Resize(int64_t size_bytes) {
 env::Status DiskFile::Truncate(int64_t size_bytes) {
   if (size_bytes < 0) return env::Status(env::Code::kInvalid, "negative size");
   RETURN_IF_ERROR(RequireWritable(size_bytes));
+  RETURN_IF_ERROR(State().CheckHealth(true, path_));
   return Resize(size_bytes);
 }
 
@@ -358,6 +398,7 @@ env::Status DiskFile::Allocate(int64_t offset, int64_t length) {
     return env::Status(env::Code::kInvalid, "range out of bounds");
   }
   RETURN_IF_ERROR(RequireWritable(offset + length));
+  RETURN_IF_ERROR(State().CheckHealth(true, path_));
   DiskState& state = State();
   int64_t size = state.Get(inode_).data.size();
   if (offset + length <= size) {

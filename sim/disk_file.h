@@ -37,8 +37,11 @@ class DiskFile : public env::File {
   env::Status RequireWritable(int64_t end) const;
   // SFM-20, SFM-21: how many of the bytes this call transfers.
   // Suspends: yes. Errors: kInterrupted, kNoSpace.
+  // A misdirected read (SFM-30) sets *from to where it reads instead.
   env::Result<int64_t> LimitTransfer(Transfer transfer, int64_t offset,
-                                     int64_t length);
+                                     int64_t length, int64_t* from);
+  // Where a misdirected read reads: `page` pages further on, inside the file.
+  int64_t Elsewhere(int64_t offset, int64_t length, int64_t page);
   env::Result<int64_t> LimitToSpace(int64_t offset, int64_t length);
   // Asks the faults whether the flush that is about to start fails.
   SyncFailure AskFailure();

@@ -41,6 +41,7 @@ std::unique_ptr<DiskState> DiskState::Clone() const {
   copy->former_life_known = former_life_known;
   copy->fault_log = fault_log;
   copy->damage_told = damage_told;
+  copy->media = media;
   copy->writebacks = writebacks;
   copy->open_counts.assign(inodes.size(), 0);
   return copy;

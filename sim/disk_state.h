@@ -16,6 +16,7 @@
 #include "sim/disk.h"
 #include "sim/fault_log.h"
 #include "sim/file_data.h"
+#include "sim/media.h"
 #include "sim/meta_log.h"
 
 namespace sim {
@@ -112,6 +113,27 @@ struct DiskState {
   // Another disk image like this one lived on the device before: its blocks are
   // the first freed ones (SFM-11). Once, when the disk is first attached.
   void RememberFormerLife();
+  // Media faults (disk_media.cc). Strike: see Disk::Strike.
+  bool Strike(const MediaFault& fault);
+  bool Shear(uint64_t noise);
+  // The sector shows these bytes from now on.
+  void ShowDamage(Damage damage, InodeNo inode, int64_t offset,
+                  const std::array<char, kSlotBytes>& after);
+  // The flush of the inode is about to make its writes durable.
+  void NoteWrites(InodeNo inode, const FileData::Flush& flush);
+  void HealRewritten(InodeNo inode, int64_t from, int64_t to);
+  void RepairMedia();
+  void ListTargets(InodeNo directory, const std::string& prefix,
+                   std::vector<MediaTarget>* out) const;
+  // Logs a fault of this call alone; EIO.
+  env::Status FailTransiently(Damage damage, InodeNo inode,
+                              std::string_view path, int64_t offset,
+                              int64_t length);
+  // SFM-32: a flush of the inode did nothing and says that it did.
+  void NoteLie(InodeNo inode, std::string_view path);
+  // SFM-23. Suspends: if it fails. Errors: kReadOnly, kIo.
+  env::Status CheckHealth(bool changes, std::string_view path);
+
   // A program read these bytes.
   void CountRead(InodeNo inode, int64_t offset, int64_t bytes,
                  const FileData::ReadResult& found);
@@ -154,6 +176,7 @@ struct DiskState {
   bool former_life_known = false;
   FaultLog fault_log;
   size_t damage_told = 0;  // records of the log that were announced
+  MediaOverlay media;
   uint64_t writebacks = 0;
 
   // Of the running programs.

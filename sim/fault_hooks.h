@@ -22,6 +22,7 @@ enum class SyncFailure : uint8_t {
   kBtrfs,        // the cache goes back to what is durable
   kNoSpace,      // delayed allocation finds no space: ENOSPC, as ext4-ordered
                  // for what lies beyond the durable size (SFM-21)
+  kLying,        // SFM-32: succeeds and has made nothing durable
 };
 
 // SFM-20: what a read or write does instead of all that it was asked for.
@@ -30,10 +31,21 @@ enum class TransferOutcome : uint8_t {
   kWhole,
   kShort,        // transfers `bytes`, at least one, fewer than asked for
   kInterrupted,  // transfers nothing and fails with EINTR
+  kFails,        // SFM-19: this read fails with EIO, the next one does not
+  kElsewhere,    // SFM-30: this read returns another page of the file, the
+                 // page-th after the right one (modulo their number)
 };
 struct TransferFault {
   TransferOutcome outcome = TransferOutcome::kWhole;
   int64_t bytes = 0;
+  int64_t page = 0;
+};
+
+// SFM-23: what a file system does after its journal failed.
+enum class FsHealth : uint8_t {
+  kGood,
+  kReadOnly,  // ext4: calls that change something fail with EROFS
+  kShutDown,  // XFS: every call fails with EIO
 };
 
 class DiskFaultHooks {
@@ -47,6 +59,9 @@ class DiskFaultHooks {
                                    int64_t /*offset*/, int64_t /*length*/) {
     return {};
   }
+  // Asked by every call, before anything happens. `changes`: the call would
+  // change something on the device.
+  virtual FsHealth Health(bool /*changes*/) { return FsHealth::kGood; }
   // SFM-21: how many bytes the disk holds in all. Asked when a call needs
   // `more` bytes beside the `used` ones; the call fails, or transfers a part,
   // if they do not fit.

@@ -144,6 +144,22 @@ bool FileData::PeekSlot(int64_t offset, char* out) const {
   return true;
 }
 
+bool FileData::AtRest(int64_t offset) const {
+  const PageSlot* slot = Find(PageOf(offset));
+  if (slot == nullptr || !slot->chain) return true;
+  SlotMask busy = slot->chain->open | slot->chain->Live();
+  return (busy & SlotBit(static_cast<int>(offset % kPageBytes / kSlotBytes))) ==
+         0;
+}
+
+void FileData::ReplaceAtRest(int64_t offset, const char* bytes) {
+  SIM_CHECK(offset % kSlotBytes == 0 && AtRest(offset));
+  PageSlot& slot = MutablePage(PageOf(offset));
+  int from = static_cast<int>(offset % kPageBytes);
+  SetSlot(slot.block, from / kSlotBytes, bytes);
+  StrikeOut(&slot.stamp, from, from + kSlotBytes);
+}
+
 uint64_t FileData::HashRange(int64_t offset, int64_t length) const {
   uint64_t h = static_cast<uint64_t>(length);
   ForEachPage(offset, length, [&](uint32_t page, int from, int to, int64_t) {

@@ -98,6 +98,12 @@ class FileData {
   // the file's end or is undetermined.
   bool PeekSlot(int64_t offset, char* out) const;
 
+  // True if the sector at an offset has one version alone, which is durable.
+  bool AtRest(int64_t offset) const;
+  // A media fault, or its removal: the sector's slot at the offset now holds
+  // these kSlotBytes bytes. Requires: AtRest.
+  void ReplaceAtRest(int64_t offset, const char* bytes);
+
   // A hash of visible bytes, which uses the blocks' cached hashes.
   uint64_t HashRange(int64_t offset, int64_t length) const;
 
@@ -144,6 +150,19 @@ class FileData {
   // Slots of a page that the flush would write.
   SlotMask FlushableSlots(uint32_t page, const Flush& flush,
                           const DataTraits& traits) const;
+  // What the flush is about to replace for good: slots of a page that it covers
+  // wholly, and the bytes before the writes.
+  struct Replaced {
+    uint32_t page = 0;
+    SlotMask slots = 0;
+    std::array<char, kPageBytes> before = {};
+  };
+  std::vector<Replaced> ReplacedBy(const Flush& flush,
+                                   const DataTraits& traits) const;
+  // SFM-31: the newest write of a slot and the bytes before it, if it is the
+  // slot's only pending one; then that write is durable.
+  bool SettleSlot(uint32_t page, int slot, const DataTraits& traits,
+                  char* before, char* after);
   // SFM-22: the flush up to seq failed in these slots of the page.
   void FailSlots(uint32_t page, uint64_t seq, SlotMask slots,
                  const DataTraits& traits);

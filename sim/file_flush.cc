@@ -120,6 +120,51 @@ SlotMask FileData::FlushableSlots(uint32_t page, const Flush& flush,
   return slots & SlotsInRange(page, flush.from, flush.to, traits.unit_slots);
 }
 
+std::vector<FileData::Replaced> FileData::ReplacedBy(
+    const Flush& flush, const DataTraits& traits) const {
+  std::vector<Replaced> all;
+  for (uint32_t page : dirty_) {
+    const VersionChain& chain = *Find(page)->chain;
+    SlotMask left = FlushableSlots(page, flush, traits);
+    for (const Undo& undo : chain.undos) {
+      bool plain = undo.kind == UndoKind::kWrite && undo.seq <= flush.seq &&
+                   undo.seq > traits.last_crash_seq;
+      if (!plain) left &= static_cast<SlotMask>(~undo.live);
+    }
+    if (left == 0) continue;
+    Replaced& replaced = all.emplace_back();
+    replaced.page = page;
+    replaced.slots = left;
+    // Oldest first: that is what the device had.
+    for (const Undo& undo : chain.undos) {
+      for (int slot = 0; slot < kSlotsPerPage; ++slot) {
+        SlotMask bit = SlotBit(slot) & undo.live & left;
+        if (bit == 0) continue;
+        left &= static_cast<SlotMask>(~bit);
+        if ((undo.fill & bit) != 0) continue;
+        CopyBefore(undo, slot, replaced.before.data() + slot * kSlotBytes);
+      }
+    }
+  }
+  return all;
+}
+
+bool FileData::SettleSlot(uint32_t page, int slot, const DataTraits& traits,
+                          char* before, char* after) {
+  SlotMask bit = SlotBit(slot);
+  const Undo* only = nullptr;
+  for (const Undo& undo : Find(page)->chain->undos) {
+    if ((undo.live & bit) == 0) continue;
+    if (only != nullptr || undo.kind != UndoKind::kWrite) return false;
+    only = &undo;
+  }
+  if (only == nullptr || only->seq <= traits.last_crash_seq) return false;
+  std::fill_n(before, kSlotBytes, '\0');
+  if ((only->fill & bit) == 0) CopyBefore(*only, slot, before);
+  CopySlot(Find(page)->block, slot, after);
+  return WriteBackSlots(page, bit, traits) == bit;
+}
+
 void FileData::FailSlots(uint32_t page, uint64_t seq, SlotMask slots,
                          const DataTraits& traits) {
   VersionChain& chain = MutablePage(page).chain.Mutable();

@@ -104,6 +104,7 @@ class Runner : public DeviceHost, public DiskFaultHooks {
   int64_t Capacity(std::string_view, int64_t, int64_t) override {
     return capacity_;
   }
+  FsHealth Health(bool) override { return health_; }
   env::TimeNs Latency(DeviceStep, std::string_view) override { return 0; }
 
  private:
@@ -111,11 +112,13 @@ class Runner : public DeviceHost, public DiskFaultHooks {
 
   bool Crash(const Words& words);
   bool Fault(const Words& words);
+  void Strike(const Words& words);
+  void StrikeWrite(const Words& words);
   void Note(std::string_view call, const env::Status& status);
   void Data(const Words& words);
   void Names(const Words& words);
   void OpenAs(std::string_view what, uint32_t flags);
-  std::string ReadThrough(const std::string& path);
+  std::string ReadThrough(const Words& words);
   void Describe(const std::string& dir, std::string* out) const;
   static void Must(const env::Status& status) { SIM_CHECK(status.ok()); }
 
@@ -131,6 +134,7 @@ class Runner : public DeviceHost, public DiskFaultHooks {
   SyncFailure fail_ = SyncFailure::kNone;
   TransferFault transfer_;
   int64_t capacity_ = INT64_MAX;
+  FsHealth health_ = FsHealth::kGood;
 };
 
 std::string RunLengths(std::string content) {
@@ -166,14 +170,18 @@ void Runner::Describe(const std::string& dir, std::string* out) const {
   }
 }
 
-std::string Runner::ReadThrough(const std::string& path) {
+std::string Runner::ReadThrough(const Words& words) {
   env::Result<std::unique_ptr<env::File>> file =
-      disk_->Open(path, env::kOpenRead);
+      disk_->Open(words[1], env::kOpenRead);
   if (!file.ok()) return "none";
-  int64_t size = (*file)->Size().value();
+  int64_t offset = words.size() > 2 ? std::stoll(words[2]) : 0;
+  int64_t size =
+      words.size() > 3 ? std::stoll(words[3]) : (*file)->Size().value();
   std::string content(static_cast<size_t>(size), 'x');
-  env::Result<int64_t> got = (*file)->Pread(0, std::span<char>(content));
-  if (!got.ok()) return "EINTR";
+  env::Result<int64_t> got = (*file)->Pread(offset, std::span<char>(content));
+  if (!got.ok()) {
+    return got.status().code() == env::Code::kInterrupted ? "EINTR" : "EIO";
+  }
   content.resize(static_cast<size_t>(*got));
   return RunLengths(content);
 }
@@ -221,19 +229,64 @@ bool Runner::Fault(const Words& words) {
     std::string kind = words.size() > 1 ? words[1] : "ordered";
     fail_ = kind == "late"    ? SyncFailure::kExt4Data
             : kind == "btrfs" ? SyncFailure::kBtrfs
+            : kind == "lying" ? SyncFailure::kLying
                               : SyncFailure::kExt4Ordered;
   } else if (verb == "full") {
     capacity_ = disk_->UsedBytes() + std::stoll(words[1]);
   } else if (verb == "roomy") {
     capacity_ = INT64_MAX;
   } else if (verb == "short") {
-    transfer_ = {TransferOutcome::kShort, std::stoll(words[1])};
+    transfer_ = {TransferOutcome::kShort, std::stoll(words[1]), 0};
+  } else if (verb == "badread") {
+    transfer_.outcome = TransferOutcome::kFails;
+  } else if (verb == "misread") {
+    transfer_ = {TransferOutcome::kElsewhere, 0, std::stoll(words[1])};
+  } else if (verb == "strike") {
+    Strike(words);
+  } else if (verb == "remember") {
+    disk_->RememberWrites();
+  } else if (verb == "lose" || verb == "misdirect") {
+    StrikeWrite(words);
+  } else if (verb == "shear") {
+    if (!disk_->Shear(std::stoull(words[1]))) log_ += "missed ";
+  } else if (verb == "repair") {
+    disk_->RepairMedia();
+  } else if (verb == "readonly") {
+    health_ = FsHealth::kReadOnly;
+  } else if (verb == "shutdown") {
+    health_ = FsHealth::kShutDown;
   } else if (verb == "eintr") {
-    transfer_ = {TransferOutcome::kInterrupted, 0};
+    transfer_ = {TransferOutcome::kInterrupted, 0, 0};
   } else {
     return false;
   }
   return true;
+}
+
+void Runner::Strike(const Words& words) {
+  MediaFault fault;
+  fault.damage = words[1] == "unreadable" ? Damage::kReadError
+                 : words[1] == "garbage"  ? Damage::kGarbage
+                                          : Damage::kZeroed;
+  fault.path = words[2];
+  fault.offset = std::stoll(words[3]);
+  fault.bytes = std::stoll(words[4]);
+  if (!disk_->Strike(fault)) log_ += "missed ";
+}
+
+void Runner::StrikeWrite(const Words& words) {
+  MediaFault fault;
+  for (const RecentWrite& write : disk_->RecentWrites()) {
+    if (write.path != words[1]) continue;
+    fault.write = write.id;
+    fault.offset = write.offset;
+  }
+  bool lost = words[0] == "lose";
+  fault.damage = lost ? Damage::kLostWrite : Damage::kMisdirected;
+  fault.path = lost ? words[1] : words[2];
+  fault.bytes = lost ? int64_t{kPageBytes} : std::stoll(words[4]);
+  if (!lost) fault.offset = std::stoll(words[3]);
+  if (fault.write == 0 || !disk_->Strike(fault)) log_ += "missed ";
 }
 
 // What a call returned, if not what it was asked for.
@@ -241,6 +294,7 @@ void Runner::Note(std::string_view call, const env::Status& status) {
   if (status.ok()) return;
   const char* name = status.code() == env::Code::kNoSpace       ? "ENOSPC"
                      : status.code() == env::Code::kInterrupted ? "EINTR"
+                     : status.code() == env::Code::kReadOnly    ? "EROFS"
                                                                 : "EIO";
   log_ += fmt::format("{}:{} ", call, name);
 }
@@ -261,7 +315,7 @@ void Runner::Data(const Words& words) {
   } else if (verb == "opend") {
     OpenAs(words[1], env::kOpenDsync);
   } else if (verb == "read") {
-    log_ += fmt::format("read:{} ", ReadThrough(words[1]));
+    log_ += fmt::format("read:{} ", ReadThrough(words));
   } else if (handle == handles_.end()) {
     Names(words);
   } else if (verb == "close") {

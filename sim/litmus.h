@@ -12,12 +12,21 @@
 //   cut         up to the next crash the power may fail at any device point
 //   crash       power loss            pcrash  process crash
 //   writeback   spontaneous           evict   clean pages leave the cache
-//   fail [late|btrfs]   the next fsync fails, as on ext4 with data=ordered,
-//               ext4 with data=journal or btrfs
+//   fail [late|btrfs|lying]   the next fsync fails, as on ext4 with
+//               data=ordered, ext4 with data=journal or btrfs, or only says
+//               that it succeeded
 //   short N     the next transfer moves N bytes     eintr  it is interrupted
 //   full N      only N more bytes fit on the disk   roomy  no limit any more
 //   during CMD  CMD runs while the next fsync is under way
-//   read F      appends the content to the state's log
+//   read F [OFFSET LENGTH]   appends the content to the state's log
+//   strike zeroed|garbage|unreadable F OFFSET LENGTH   a media fault
+//   remember    from now on what flushes replace is kept, for the next two
+//   lose F      the latest write to a page of F has not reached the media
+//   misdirect F G OFFSET LENGTH   ... and its bytes [0, LENGTH) landed there
+//   shear N     a pending sector is written out up to its byte N + 1
+//   repair      removes all damage that was not overwritten
+//   badread     the next read fails     misread N  it reads N pages further on
+//   readonly    the file system turns read-only     shutdown  it stops
 //
 // A state reads "log | name=content ...", contents run-length encoded with '.'
 // for zero bytes and '?' for a sector of garbage: "fsync:EIO | f=A512.512 d/".

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <cstring>
 #include <string>
 #include <utility>
 
@@ -199,6 +200,18 @@ Status FinishWalRecovery(WalRecovery* recovery, EndOfWalRecoveryInfo* end) {
   RETURN_IF_ERROR(recovery->source.Read(
       end->lastPageBeginPtr,
       std::span<char, XLOG_BLCKSZ>(page.data(), XLOG_BLCKSZ)));
+  // It will be written back as the log's last page, so it must be that page
+  // and not what a device returned in its place.
+  XLogPageHeaderData header;
+  std::memcpy(&header, page.data(), sizeof(header));
+  if (header.xlp_magic != XLOG_PAGE_MAGIC ||
+      header.xlp_pageaddr != end->lastPageBeginPtr) {
+    return SqlError(ERRCODE_DATA_CORRUPTED,
+                    "could not read the last page of the write-ahead log")
+        .WithDetail(fmt::format("Unexpected pageaddr {} instead of {}.",
+                                LsnToString(header.xlp_pageaddr),
+                                LsnToString(end->lastPageBeginPtr)));
+  }
   page.resize(end->endOfLog - end->lastPageBeginPtr);
   end->lastPage = std::move(page);
   return {};
