@@ -131,9 +131,11 @@ std::unique_ptr<sim::Disk> Determined(const sim::Disk& disk,
   return copy;
 }
 
-Verdict Broken(const Finding& finding, uint64_t seq) {
+// first: by the second recovery itself, not by the one after a power loss,
+// which shows what the checkpoint at its end has left behind.
+Verdict Broken(const Finding& finding, bool first, uint64_t seq) {
   Verdict v;
-  v.promise = "REC";
+  v.promise = first ? "REC" : "CKPT";
   v.oracle = "second_recovery";
   v.subject = finding.subject;
   v.message = finding.message;
@@ -206,13 +208,13 @@ void SecondRecovery::OnRecovered(const sim::Disk& disk, sim::DeviceHost* host,
   if (image_ == nullptr) return;
   ++compared_;
   std::unique_ptr<sim::Disk> determined = Determined(disk, host);
-  auto report = [&](Finding finding) {
-    verdicts->push_back(Broken(finding, seq));
-  };
   RecoveredCopy copy = RecoverCopy(std::move(image_), options_,
                                    options_.seed * 2 + crashes_ * 977);
   const char* what = "a second recovery of the same image";
   for (int round = 0; round < 2; ++round) {
+    auto report = [&](const Finding& finding) {
+      verdicts->push_back(Broken(finding, round == 0, seq));
+    };
     if (!copy.failure.empty()) {
       report({what, "failed: " + copy.failure});
       return;
@@ -230,7 +232,7 @@ void SecondRecovery::OnRecovered(const sim::Disk& disk, sim::DeviceHost* host,
     for (Finding& finding :
          CompareRecoveries(expected, found, names_return, end)) {
       if (round == 1) finding.message += " (recovered, crashed, recovered)";
-      report(std::move(finding));
+      report(finding);
     }
     // New files that recovery made may lose their names: a known gap, C5.
     bool keeps_names = options_.config.sync_new_file_directory ||

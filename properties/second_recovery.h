@@ -8,7 +8,7 @@
 // Recovery is a function of the bytes on the disk: neither its schedule nor a
 // power loss right after it may change what it makes. Compared are the end of
 // the log, every block of every relation (masked, page_mask.h), commit log,
-// file names and sizes, next xid and oid. Tag REC.
+// file names and sizes, next xid and oid. Tags: REC, after the power loss CKPT.
 // Requires that the copy shows what the run's disk will show: images that a
 // power loss left undetermined are drawn by the same keys, but only those of
 // the last power loss. Where more is undetermined or an fsync has failed
