@@ -23,6 +23,7 @@
 #include "faults/crash_faults.h"
 #include "faults/disk_faults.h"
 #include "faults/fault_plan.h"
+#include "faults/stage.h"
 #include "faults/swarm.h"
 #include "properties/client.h"
 #include "properties/judge.h"
@@ -45,6 +46,9 @@ struct RunParts {
   std::vector<uint8_t> planted;
   std::unique_ptr<sim::Disk> disk;
   Plan plan;
+  // What the recipe demands in words.
+  faults::Directions directions;
+  bool directed = false;  // it demands something
   // Balances of pgbench's tables are an invariant of the workload; with
   // only_tpcb all four sums are equal.
   bool tpcb = false;
@@ -92,6 +96,9 @@ class RunDriver : public sim::EventSubscriber, public ClientObserver {
     kBroken,
   };
 
+  void BuildFaults(sim::DeviceHost* device_host);
+  sim::DiskFaultHooks* DiskHooks();
+  void SetPhase(faults::Phase phase);
   void StartNode();
   void Crash(sim::CrashKind kind);
   void OnStopped();
@@ -136,6 +143,7 @@ class RunDriver : public sim::EventSubscriber, public ClientObserver {
   std::unique_ptr<faults::DiskFaults> disk_faults_;
   std::unique_ptr<faults::CrashFaults> crash_faults_;
   std::unique_ptr<faults::BackgroundDisk> background_disk_;
+  std::unique_ptr<faults::Stage> stage_directions_;  // null: none
   std::unique_ptr<Judge> judge_;
   std::unique_ptr<engine::Node> node_;
   std::vector<std::unique_ptr<Client>> clients_;
