@@ -86,6 +86,8 @@ void DrawPlace(sim::Drawer& drawer, env::SiteTable sites, PlannedCrash* crash) {
       crash->hits = LogUniform(drawer, "hits", 0, recovery || rare ? 1 : 3);
       break;
     }
+    case Place::kMoment:
+      SIM_UNREACHABLE();  // named, never drawn
   }
 }
 
@@ -145,6 +147,7 @@ std::span<const std::string_view> RarePoints(bool in_recovery) {
 std::span<const char* const> DeviceStepNames() { return kStepNames; }
 
 std::string PlannedCrash::ToString() const {
+  if (place == Place::kMoment) return direction;
   static constexpr std::array<const char*, 5> kPlaces = {
       "fsync event", "device change", "step", "injection point",
       "distinct injection point"};
@@ -183,6 +186,26 @@ std::vector<PlannedCrash> DrawCrashPlan(sim::Choices& choices,
   return crashes;
 }
 
+std::vector<PlannedCrash> DirectedCrashPlan(
+    const std::vector<DirectedCrash>& crashes) {
+  std::vector<PlannedCrash> plan;
+  for (const DirectedCrash& directed : crashes) {
+    PlannedCrash crash;
+    crash.kind = directed.kind;
+    crash.forced_kind = directed.kind == CrashKind::kTaskKill
+                            ? CrashKind::kProcess
+                            : directed.kind;
+    crash.in_recovery = directed.in_recovery;
+    crash.place = Place::kMoment;
+    crash.n = directed.at.nth;
+    crash.moment = directed.at;
+    crash.image = directed.image;
+    crash.direction = directed.text;
+    plan.push_back(std::move(crash));
+  }
+  return plan;
+}
+
 CrashFaults::CrashFaults(std::vector<PlannedCrash> plan, env::SiteTable sites,
                          FaultCounters* counters)
     : plan_(std::move(plan)), sites_(sites), counters_(counters) {
@@ -208,7 +231,8 @@ void CrashFaults::BeginCounting() {
 
 void CrashFaults::SetPhase(Phase phase) {
   phase_ = phase;
-  if (phase == Phase::kRunning && next_ < plan_.size()) {
+  if (phase == Phase::kRunning && next_ < plan_.size() &&
+      plan_[next_].place != Place::kMoment) {
     plan_[next_].in_recovery = false;
   }
   BeginCounting();
@@ -245,8 +269,28 @@ bool CrashFaults::Due(const sim::CrashPoint& point) {
         return false;
       }
       return ++seen_ >= crash.hits;
+    case Place::kMoment:
+      if (answered_) return true;
+      if (!crash.moment.Counts(point)) return false;
+      break;
   }
   return ++seen_ >= crash.n;
+}
+
+void CrashFaults::OnAnswer(const StatementRef& statement) {
+  if (!armed_) return;
+  const PlannedCrash& crash = plan_[next_];
+  answered_ = answered_ || (crash.place == Place::kMoment &&
+                            crash.moment.kind == Moment::Kind::kStatement &&
+                            crash.moment.statement == statement);
+}
+
+std::vector<std::string> CrashFaults::Unmet() const {
+  std::vector<std::string> unmet = unmet_;
+  for (size_t i = next_; i < plan_.size(); ++i) {
+    if (plan_[i].place == Place::kMoment) unmet.push_back(plan_[i].direction);
+  }
+  return unmet;
 }
 
 CrashKind CrashFaults::OnPoint(const sim::CrashPoint& point) {
@@ -261,7 +305,13 @@ CrashKind CrashFaults::OnPoint(const sim::CrashPoint& point) {
 
 CrashKind CrashFaults::ForcedCrash() {
   if (next_ >= plan_.size()) return CrashKind::kNone;
-  CrashKind kind = plan_[next_].forced_kind;
+  const PlannedCrash& crash = plan_[next_];
+  // The answer may have been the last thing to happen.
+  bool met = answered_ || crash.moment.kind == Moment::Kind::kEnd;
+  if (crash.place == Place::kMoment && (crash.in_recovery || !met)) {
+    unmet_.push_back(crash.direction);
+  }
+  CrashKind kind = crash.forced_kind;
   Count(kind, "end of plan");
   return kind;
 }
@@ -280,6 +330,8 @@ void CrashFaults::Count(CrashKind kind, std::string point_name) {
   }
   ++hits_[point_name][CrashKindName(kind)];
   last_point_ = std::move(point_name);
+  last_image_ = crash.image;
+  answered_ = false;
   ++next_;
   armed_ = false;  // until the driver names the phase of the node's restart
 }

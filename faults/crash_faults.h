@@ -14,6 +14,8 @@
 //   10 %  inside recovery; after any crash a further 25 % of the next ones,
 //         and 25 % of the process crashes are followed there by power loss
 //
+// A recipe may name its crashes instead (directions.h): no draw then.
+//
 // Crashes whose point does not come are not lost: the driver asks for them
 // with ForcedCrash() when the workload is over. All draws are keyed
 // (Stream::kCrashPoint; "w0/h0" crashes; "w0/h0/c2" for the third crash).
@@ -27,6 +29,7 @@
 #include <string_view>
 #include <vector>
 
+#include "faults/directions.h"
 #include "faults/fault_plan.h"
 #include "sim/choices.h"
 #include "sim/env/lookup_map.h"
@@ -55,6 +58,7 @@ struct PlannedCrash {
     kNewInjection,    // an injection point for the hits-th time, of the n-th
                       // name that this phase reached
     kNamedInjection,  // the injection point `point` for the hits-th time
+    kMoment,          // what a direction names
   };
   sim::CrashKind kind = sim::CrashKind::kNone;
   // What a forced crash does instead of killing a task.
@@ -66,6 +70,10 @@ struct PlannedCrash {
   uint64_t n = 1;     // counted from 1
   uint64_t hits = 1;  // kNewInjection, kNamedInjection
   std::string point;  // kNamedInjection
+  // kMoment only.
+  Moment moment;
+  sim::ImageRules image;
+  std::string direction;
 
   // "power loss at fsync event 12 while running".
   std::string ToString() const;
@@ -82,6 +90,10 @@ std::vector<PlannedCrash> DrawCrashPlan(sim::Choices& choices,
                                         const sim::Scope& host,
                                         const FaultPlan& plan,
                                         env::SiteTable sites);
+
+// The crash plan that directions name.
+std::vector<PlannedCrash> DirectedCrashPlan(
+    const std::vector<DirectedCrash>& crashes);
 
 class CrashFaults : public sim::CrashHooks {
  public:
@@ -101,6 +113,9 @@ class CrashFaults : public sim::CrashHooks {
   // Ids are never used twice, so there is no Unprotect.
   void ProtectTask(env::TaskId task);
 
+  // A client has the answer to the statement.
+  void OnAnswer(const StatementRef& statement);
+
   // One of these when the next planned crash is due. The plan then moves on.
   sim::CrashKind OnPoint(const sim::CrashPoint& point) override;
 
@@ -114,6 +129,11 @@ class CrashFaults : public sim::CrashHooks {
   bool last_in_recovery() const { return last_in_recovery_; }
   // Where it struck: "fsync middle", a site's name, "step", "end of plan".
   const std::string& last_point() const { return last_point_; }
+
+  // What the recipe says about its crash image; empty: to be drawn.
+  const sim::ImageRules& last_image() const { return last_image_; }
+  // Directions whose moment did not come.
+  std::vector<std::string> Unmet() const;
 
   const std::vector<PlannedCrash>& plan() const { return plan_; }
   size_t crashes_left() const { return plan_.size() - next_; }
@@ -141,6 +161,9 @@ class CrashFaults : public sim::CrashHooks {
   env::LookupMap<env::TaskId, bool> protected_;
   bool last_in_recovery_ = false;
   std::string last_point_;
+  sim::ImageRules last_image_;
+  bool answered_ = false;  // the statement that the next crash waits for
+  std::vector<std::string> unmet_;
   std::map<std::string, std::map<std::string, uint64_t>> hits_;
 };
 

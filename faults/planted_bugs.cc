@@ -7,20 +7,23 @@ namespace {
 
 constexpr std::string_view kRecovery = "wal-recovery-fsync";
 constexpr std::string_view kMvcc = "mvcc-hot-vacuum-vm-index";
+constexpr std::string_view kExtension = "extension-fsm-truncate";
+constexpr std::string_view kLocks = "lockmgr-deadlock";
 
 constexpr PlantedBug kBugs[] = {
     {"abort_redo_as_commit", "a mutant: xact_redo()", kRecovery,
-     "Redo of an abort record marks the transaction committed.", "ATOM", ""},
+     "Redo of an abort record marks the transaction committed.", "ATOM",
+     "abort-redo-as-commit.recipe"},
     {"checkpoint_before_fsync", "a mutant: CreateCheckPoint()", kRecovery,
      "pg_control names the new checkpoint before the data files are synced.",
-     "DUR CKPT", ""},
+     "DUR CKPT", "checkpoint-before-fsync.recipe"},
     {"clog_lost_at_checkpoint", "a mutant: CheckPointCLOG()", kRecovery,
      "A checkpoint takes dirty commit-status pages for written; redo starts "
      "behind the commits they held.",
      "DUR CKPT", "clog-lost-at-checkpoint.recipe"},
     {"clog_not_synced", "a mutant: SlruPhysicalWritePage()", kRecovery,
      "Commit-status pages are written, but the checkpoint does not sync them.",
-     "DUR CKPT", ""},
+     "DUR CKPT", "clog-not-synced.recipe"},
     {"commit_acked_before_flush", "a mutant: RecordTransactionCommit()",
      kRecovery,
      "A synchronous commit is acknowledged while its record is still in the "
@@ -29,21 +32,45 @@ constexpr PlantedBug kBugs[] = {
     {"control_file_not_synced", "a mutant: UpdateControlFile()", kRecovery,
      "pg_control is written without fsync; old WAL goes away before the new "
      "checkpoint is durable.",
-     "REC CKPT", ""},
+     "REC CKPT", "control-file-not-synced.recipe"},
+    {"deadlock_edge_not_advertised",
+     "PG 8d7d2197f3 (2023-12-11) Fix an undetected deadlock due to apply "
+     "worker.; PG 8900b5a9d5 (2021-01-06) Detect the deadlocks between "
+     "backends and the startup process.",
+     kLocks,
+     "Who has checked for a deadlock once waits on without saying for whom: "
+     "the cycle that closes later is invisible.",
+     "LOCKLIVE", "deadlock-edge-not-advertised.recipe"},
     {"delay_chkpt_not_set",
-     "PostgreSQL 7.4.4 release notes (2004-08-16): commits before a checkpoint "
-     "lost",
+     "PG 3fdf649f4f (2004-08-11) Fix failure to guarantee that a checkpoint "
+     "will write out pg_clog updates for transactions that were committed "
+     "before it",
      kRecovery,
      "A commit writes its record before the redo pointer and its status after "
      "the checkpoint read it.",
-     "DUR CKPT", ""},
+     "DUR CKPT", "checkpoint-misses-inflight-commit.recipe"},
     {"delete_redo_keeps_xmax", "a mutant: heap_xlog_delete()", kRecovery,
-     "Redo of a delete leaves the tuple's old xmax in place.", "REDO DUR", ""},
+     "Redo of a delete leaves the tuple's old xmax in place.", "REDO DUR",
+     "delete-redo-keeps-xmax.recipe"},
+    {"delta_update_without_image",
+     "ArcadeDB github.com/ArcadeData/arcadedb/issues/4926 and #5054", kRecovery,
+     "An update that is logged as a delta never gets a page image, and redo "
+     "skips it where the LSN is new: a torn page stays torn.",
+     "REDO DUR", "delta-update-without-image.recipe"},
     {"evict_ignores_just_dirtied", "a mutant: TerminateBufferIO()", kRecovery,
      "A page that was changed while it was being written counts as clean.",
      "DUR CKPT", ""},
+    {"extension_trusts_valid_buffer",
+     "PG 304160c3e2 (2006-01-06) Fix ReadBuffer() to correctly handle the case "
+     "where it's trying to extend the relation",
+     kExtension,
+     "An extension fails and leaves its page in the pool; the next one finds "
+     "it "
+     "there, takes it for an existing block and does not extend the file.",
+     "EXT VIS STMT", "extension-trusts-valid-buffer.recipe"},
     {"flush_one_page_short", "a mutant: XLogFlush()", kRecovery,
-     "A flush request is rounded down to a WAL page boundary.", "DUR WAL", ""},
+     "A flush request is rounded down to a WAL page boundary.", "DUR WAL",
+     "flush-one-page-short.recipe"},
     {"fpi_missed_after_redo_moved", "a mutant: XLogInsertRecord()", kRecovery,
      "A record that was assembled before a checkpoint moved the redo pointer "
      "is inserted behind it without its page image; a torn page stays torn.",
@@ -56,10 +83,12 @@ constexpr PlantedBug kBugs[] = {
     {"fsync_skipped_at_checkpoint", "a mutant: ProcessSyncRequests()",
      kRecovery, "A checkpoint drops the pending fsync requests.", "DUR CKPT",
      "fsync-skipped-at-checkpoint.recipe"},
-    {"hint_bit_before_flush", "a mutant: SetHintBits()", kRecovery,
+    {"hint_bit_before_flush",
+     "PG 67f99d216a (2007-08-14) Fix oversight in async-commit patch",
+     kRecovery,
      "The hint bit of an asynchronous commit whose record is not flushed is "
      "set, and reaches disk before the record.",
-     "ATOM WAL", ""},
+     "ATOM WAL", "hint-bit-before-flush.recipe"},
     {"hint_image_from_live_page",
      "PG 47c4333189 (2013-04-08) Avoid tricky race condition recording "
      "XLOG_HINT",
@@ -67,9 +96,23 @@ constexpr PlantedBug kBugs[] = {
      "The image that a hint needs is copied from the shared page after the "
      "record's CRC was taken; others set hints meanwhile, and the log ends "
      "there at the next start.",
-     "DUR REC", ""},
+     "DUR REC", "hint-image-from-live-page.recipe"},
     {"io_error_leaves_clean", "a mutant: AbortBufferIO()", kRecovery,
      "A page whose write failed counts as clean.", "DUR", ""},
+    {"lock_upgrade_unnoticed",
+     "PG 1a917ae861 (2014-04-24) Fix race when updating a tuple concurrently "
+     "locked by another process",
+     kMvcc,
+     "A waiter compares xmax alone: the transaction that had locked the tuple "
+     "has updated it meanwhile, and the version gets two successors.",
+     "VIS STMT", "lock-upgrade-unnoticed.recipe"},
+    {"page_initialised_unlocked",
+     "PG 130beba36d (2018-07-13) Fix inadequate buffer locking in FSM and VM "
+     "page re-initialization; PG 45f658dacb (2026-01-12)",
+     kExtension,
+     "Whether a page is all zeros is asked under a pin alone: of two processes "
+     "that met one, the second initialises it again over the first one's row.",
+     "EXT VIS", "page-initialised-unlocked.recipe"},
     {"page_lsn_not_set_in_redo",
      "PG d6a3dbe1 (2022): page LSN not set during redo", kRecovery,
      "Redo leaves the old LSN on a page that it restored from an image.",
@@ -77,49 +120,100 @@ constexpr PlantedBug kBugs[] = {
     {"page_written_before_wal", "a mutant: FlushBuffer()", kRecovery,
      "A dirty page is written although the WAL up to its LSN is not flushed.",
      "WAL ATOM", "page-written-before-wal.recipe"},
-    {"prev_link_ignored", "a mutant: ValidXLogRecordHeader()", kRecovery,
+    {"pin_waiter_flag_set_late",
+     "PG 8d85cb889a (2026-06-30) bufmgr: Fix race in LockBufferForCleanup(); "
+     "PG bc208a5a2f (2015-02-23)",
+     kLocks,
+     "The pins of a buffer are counted before the waiter's flag is set; the "
+     "last other pin goes in between, and nobody wakes the waiter.",
+     "LOCKLIVE LIVE", "pin-waiter-flag-set-late.recipe"},
+    {"prev_link_ignored",
+     "PG a91fa39028 (2005-05-31) Add test to WAL replay to verify that xl_prev "
+     "points back to the previous WAL record",
+     kRecovery,
      "The reader accepts a record whose prev-link is wrong: the rest of a "
      "recycled segment becomes history.",
-     "REC ATOM", ""},
+     "REC ATOM", "prev-link-ignored.recipe"},
     {"recheck_skipped_after_wait", "a mutant: heap_update() after a wait",
      kMvcc,
      "An update that waited for another writer overwrites the newest version "
      "without looking at its condition again.",
-     "STMT VIS", ""},
+     "STMT VIS", "recheck-skipped-after-wait.recipe"},
     {"record_crc_ignored", "a mutant: ValidXLogRecord()", kRecovery,
      "The reader accepts a record whose CRC is wrong: a torn tail is replayed.",
-     "REC ATOM", ""},
+     "REC ATOM", "record-crc-ignored.recipe"},
     {"recovery_skips_datadir_sync",
      "PG 2ce439f33 (2015-05-04) Recursively fsync() the data directory after "
      "a crash.",
      kRecovery,
      "Recovery trusts visible bytes of a process crash that were never "
      "synced; power loss then takes them.",
-     "DUR CKPT", ""},
+     "DUR CKPT", "recovery-skips-datadir-sync.recipe"},
+    {"redo_init_needs_existing_page",
+     "PG 288551fc60 (2006-03-28) Repair longstanding error in btree xlog "
+     "replay: XLogReadBuffer should be passed extend...",
+     kRecovery,
+     "Redo of a record that initialises its page insists that the page exists; "
+     "the file's growth was lost with the power.",
+     "REC", "redo-init-needs-existing-page.recipe"},
     {"redo_pointer_after_buffers", "a mutant: CreateCheckPoint()", kRecovery,
      "The checkpoint writes the buffers before it takes its redo pointer.",
-     "DUR CKPT", ""},
+     "DUR CKPT", "redo-pointer-after-buffers.recipe"},
     {"snapshot_xmax_without_lock", "a mutant: GetSnapshotData()", kMvcc,
      "A snapshot reads its xmax before it holds the lock, its running "
      "transactions after.",
-     "VIS", ""},
+     "VIS", "snapshot-xmax-without-lock.recipe"},
+    {"unpinned_tuple_access",
+     "PG 7b7ed046cb (2022-04-13) Prevent access to no-longer-pinned buffer in "
+     "heapam_tuple_lock().",
+     kMvcc,
+     "An update gives up its pin and then reads the header of the tuple it "
+     "met, to follow the chain: another page may be there.",
+     "STMT VIS", ""},
     {"update_leaks_pin", "a mutant: heap_update()", kMvcc,
      "An update that puts its new version on another page never unpins that "
      "page.",
      "RES", ""},
     {"update_redo_wrong_suffix", "a mutant: heap_xlog_update()", kRecovery,
      "Redo of an update takes the common suffix at the padded length.",
-     "REDO DUR", ""},
+     "REDO DUR", "update-redo-wrong-suffix.recipe"},
+    {"update_unlocked_page_switch",
+     "PG 624f155ffa (2011-09-27) heap_update() must recheck tuple after "
+     "unlocking and relocking buffer.",
+     kMvcc,
+     "An update releases the old page in search of room, without having locked "
+     "the tuple, and does not look at it again.",
+     "VIS STMT", "update-unlocked-page-switch.recipe"},
     {"visible_before_flush", "a mutant: CommitTransaction()", kRecovery,
      "A synchronous commit is visible to others before its record is flushed.",
-     "DUR ATOM", ""},
+     "DUR ATOM", "visible-before-flush.recipe"},
     {"wal_copy_not_awaited", "a mutant: WaitXLogInsertionsToFinish()",
      kRecovery,
      "A flush writes WAL pages into which earlier insertions still copy.",
-     "DUR WAL", ""},
+     "DUR WAL", "wal-copy-not-awaited.recipe"},
     {"wal_fsync_failure_ignored", "a mutant: issue_xlog_fsync()", kRecovery,
      "A failed fsync of WAL is taken for success; commits are acknowledged.",
-     "DUR", ""},
+     "DUR", "wal-fsync-failure-ignored.recipe"},
+    {"wal_insertion_end_not_told",
+     "PG e0d97d77bf (2014-10-14) Fix deadlock with LWLockAcquireWithVar and "
+     "LWLockWaitForVar",
+     kRecovery,
+     "Whoever waits for the end of an insertion is not woken if the insertion "
+     "lock is handed straight to the next process, a checkpoint say, which "
+     "then waits for the waiter.",
+     "LOCKLIVE LIVE", "wal-insertion-end-not-told.recipe"},
+    {"wal_recycled_before_sync",
+     "Turso github.com/tursodatabase/turso/issues/4467 and PR #4495", kRecovery,
+     "A checkpoint recycles the segments before its redo pointer although the "
+     "data files are not synced and pg_control names the previous one.",
+     "REC CKPT DUR", "wal-recycled-before-sync.recipe"},
+    {"wal_segment_not_synced_at_switch",
+     "RocksDB PR github.com/facebook/rocksdb/pull/7701; LevelDB "
+     "github.com/google/leveldb/issues/193",
+     kRecovery,
+     "The log moves on to the next segment without syncing the one before: "
+     "commits behind the hole are acknowledged and lost.",
+     "DUR WAL REC", "wal-segment-not-synced-at-switch.recipe"},
 };
 
 }  // namespace

@@ -4,6 +4,7 @@
 
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
 #include <set>
 #include <string>
 
@@ -60,6 +61,28 @@ TEST(PlantedBugs, WitnessRecipesExist) {
         std::filesystem::exists("replay/corpus/" + std::string(bug.witness)))
         << bug.name;
   }
+}
+
+TEST(PlantedBugs, EveryRecipeOfTheCorpusIsTheWitnessOfItsBug) {
+  int recipes = 0;
+  for (const auto& entry :
+       std::filesystem::directory_iterator("replay/corpus")) {
+    if (entry.path().extension() != ".recipe") continue;
+    ++recipes;
+    std::ifstream file(entry.path());
+    std::string line;
+    std::string planted;
+    bool by_hand = false;
+    while (std::getline(file, line)) {
+      if (line.rfind("planted ", 0) == 0) planted = line.substr(8);
+      by_hand = by_hand || line == "base zero";
+    }
+    const PlantedBug* bug = FindPlantedBug(planted);
+    ASSERT_NE(bug, nullptr) << entry.path();
+    EXPECT_EQ(bug->witness, entry.path().filename()) << planted;
+    EXPECT_TRUE(by_hand) << entry.path();
+  }
+  EXPECT_GE(recipes, 20);
 }
 
 TEST(PlantedBugs, NamesAreCheckedAgainstTheBuild) {

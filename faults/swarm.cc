@@ -73,6 +73,8 @@ std::vector<KnobInfo> NodeKnobs() {
              {{128, 2}, {8, 6}, {12, 3}, {16, 3}, {32, 2}}),
       Number("wal_buffers", &Knobs::wal_buffers, 4, 4096,
              {{16, 2}, {4, 4}, {8, 2}}),
+      Number("wal_insert_locks", &Knobs::wal_insert_locks, 1, 8,
+             {{8, 2}, {2, 3}, {1, 1}, {4, 2}}),
       Number("clog_buffers", &Knobs::clog_buffers, 2, 128, {{4, 1}, {2, 1}}),
       Bytes("wal_segment_size", &Knobs::wal_segment_size_bytes, 64 * kKilo,
             16 * kMega, {{kMega, 1}, {256 * kKilo, 2}, {64 * kKilo, 3}}),

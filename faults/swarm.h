@@ -34,6 +34,7 @@ struct Knobs {
   // The node; PostgreSQL's names.
   int64_t shared_buffers = 128;  // pages
   int64_t wal_buffers = 16;      // pages
+  int64_t wal_insert_locks = 8;  // PostgreSQL's is a constant
   int64_t clog_buffers = 4;      // pages
   int64_t wal_segment_size_bytes = 1 << 20;
   // How much of a WAL segment is left when the run begins, with two recycled

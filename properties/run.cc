@@ -8,12 +8,14 @@
 #include "engine/common/sites.h"
 #include "engine/sql/parse.h"
 #include "faults/atlas.h"
+#include "faults/directions.h"
 #include "faults/planted_bugs.h"
 #include "faults/profile.h"
 #include "properties/cluster_template.h"
 #include "properties/export.h"
 #include "properties/pgbench.h"
 #include "properties/run_driver.h"
+#include "properties/session_plan.h"
 #include "properties/workload.h"
 #include "sim/fiber.h"
 #include "sim/trace.h"
@@ -37,6 +39,7 @@ engine::Config ConfigFrom(const faults::Knobs& knobs) {
   config.wal_segment_size = static_cast<uint32_t>(knobs.wal_segment_size_bytes);
   config.shared_buffers = static_cast<int>(knobs.shared_buffers);
   config.wal_buffers = static_cast<int>(knobs.wal_buffers);
+  config.wal_insert_locks = static_cast<int>(knobs.wal_insert_locks);
   config.clog_buffers = static_cast<int>(knobs.clog_buffers);
   config.full_page_writes = knobs.full_page_writes != 0;
   config.wal_compression =
@@ -87,6 +90,9 @@ env::Status ParseTexts(Plan* plan) {
 env::Result<Plan> MakePlan(const RunSpec& spec, const faults::Knobs& knobs,
                            sim::Choices& choices) {
   sim::Scope scope = sim::Scope().Child("w0").Child("plan");
+  if (!spec.sessions.empty()) {
+    return SessionPlan(spec.sessions, spec.setup_name, spec.setup_sql);
+  }
   if (!spec.scripts.empty()) {
     PgbenchKnobs pgbench = DrawPgbenchKnobs(choices, scope);
     pgbench.sessions = static_cast<uint32_t>(knobs.sessions);
@@ -144,6 +150,11 @@ env::Result<RunOutcome> RunOnce(RunContext& context, const RunSpec& spec,
   parts.fault_plan = faults::DrawFaultPlan(choices, *profile);
   SetTpcb(spec, &parts);
   parts.config = ConfigFrom(parts.knobs);
+  for (const std::string& direction : spec.directions) {
+    RETURN_IF_ERROR(faults::AddDirection(direction, engine::EngineSites(),
+                                         &parts.directions));
+  }
+  parts.directed = !spec.directions.empty();
   ASSIGN_OR_RETURN(parts.planted, PlantedBytes(spec));
   ASSIGN_OR_RETURN(parts.plan, MakePlan(spec, parts.knobs, choices));
   ASSIGN_OR_RETURN(std::vector<std::string> unmatched_edits,

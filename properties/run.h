@@ -27,6 +27,12 @@ struct ScriptSource {
   uint32_t weight = 1;
 };
 
+// What one session of a run written by hand does (session_plan.h).
+struct SessionSource {
+  uint32_t number = 0;  // from 1
+  std::string text;
+};
+
 struct RunSpec {
   uint64_t seed = 0;
   sim::Base base = sim::Base::kSeed;
@@ -39,8 +45,12 @@ struct RunSpec {
   std::vector<sim::Override> overrides;
   // Empty: the generated workload.
   std::vector<ScriptSource> scripts;
-  // SQL executed once before the scripts; empty with scripts: pgbench's
-  // tables. The name is its file's, for messages.
+  // Not empty: these sessions, instead of scripts or a generated workload.
+  std::vector<SessionSource> sessions;
+  // Crashes, images, failures and holds in words (faults/directions.h).
+  std::vector<std::string> directions;
+  // SQL executed once before scripts or sessions; empty with scripts:
+  // pgbench's tables. The name is its file's, for messages.
   std::string setup_sql;
   std::string setup_name = "setup";
 };
@@ -88,6 +98,8 @@ struct RunOutcome {
   RunStats stats;
   std::vector<sim::Override> unmatched_overrides;
   std::vector<std::string> unmatched_edits;
+  // Directions that were not carried out.
+  std::vector<std::string> unmet_directions;
   // The last events before the verdict, oldest first, one line each.
   std::vector<std::string> last_events;
 };

@@ -74,23 +74,10 @@ RunDriver::RunDriver(RunParts parts)
     : parts_(std::move(parts)), world_(parts_.world), tail_(kLastEvents) {
   host_ = world_.AddHost(engine::EngineSites(), parts_.planted);
   sim::DeviceHost* device_host = &world_.device_host(host_);
-  disk_faults_ = std::make_unique<faults::DiskFaults>(
-      device_host, parts_.fault_plan, parts_.knobs, &counters_);
   // Nothing goes wrong during set-up.
   parts_.disk->Attach(device_host, nullptr);
   world_.AttachFiles(host_, parts_.disk.get());
-  crash_faults_ = std::make_unique<faults::CrashFaults>(
-      faults::DrawCrashPlan(*parts_.choices,
-                            sim::Scope().Child("w0").Child("h0"),
-                            parts_.fault_plan, engine::EngineSites()),
-      engine::EngineSites(), &counters_);
-  media_faults_ = std::make_unique<faults::MediaFaults>(
-      parts_.disk.get(), device_host, parts_.fault_plan, &counters_,
-      crash_faults_.get());
-  background_disk_ = std::make_unique<faults::BackgroundDisk>(
-      parts_.disk.get(), device_host, parts_.fault_plan, &counters_,
-      media_faults_.get());
-  world_.set_crash_hooks(background_disk_.get());
+  BuildFaults(device_host);
   JudgeOptions judge;
   judge.format = {parts_.config.data_checksums, parts_.config.checksum_relation,
                   parts_.config.clog_checksums};
@@ -125,6 +112,50 @@ RunDriver::RunDriver(RunParts parts)
   }
   world_.Subscribe(this);
   if (parts_.trace != nullptr) world_.Subscribe(parts_.trace);
+}
+
+void RunDriver::BuildFaults(sim::DeviceHost* device_host) {
+  const faults::Directions& directions = parts_.directions;
+  disk_faults_ = std::make_unique<faults::DiskFaults>(
+      device_host, parts_.fault_plan, parts_.knobs, &counters_);
+  crash_faults_ = std::make_unique<faults::CrashFaults>(
+      directions.crashes.empty()
+          ? faults::DrawCrashPlan(*parts_.choices,
+                                  sim::Scope().Child("w0").Child("h0"),
+                                  parts_.fault_plan, engine::EngineSites())
+          : faults::DirectedCrashPlan(directions.crashes),
+      engine::EngineSites(), &counters_);
+  media_faults_ = std::make_unique<faults::MediaFaults>(
+      parts_.disk.get(), device_host, parts_.fault_plan, &counters_,
+      crash_faults_.get());
+  background_disk_ = std::make_unique<faults::BackgroundDisk>(
+      parts_.disk.get(), device_host, parts_.fault_plan, &counters_,
+      media_faults_.get());
+  world_.set_crash_hooks(background_disk_.get());
+  if (directions.holds.empty() && directions.failures.empty()) return;
+  faults::Stage::Options stage;
+  stage.holds = directions.holds;
+  stage.failures = directions.failures;
+  stage.sync_failure = static_cast<sim::SyncFailure>(parts_.knobs.sync_failure);
+  stage.next_crash = background_disk_.get();
+  stage.next_disk = disk_faults_.get();
+  stage.counters = &counters_;
+  stage.release = [this](env::TaskId task) { world_.ReleaseHold(task); };
+  stage_directions_ = std::make_unique<faults::Stage>(std::move(stage));
+  world_.set_crash_hooks(stage_directions_.get());
+  world_.set_hold_hooks(stage_directions_.get());
+}
+
+sim::DiskFaultHooks* RunDriver::DiskHooks() {
+  if (stage_directions_ != nullptr) return stage_directions_.get();
+  return disk_faults_.get();
+}
+
+void RunDriver::SetPhase(faults::Phase phase) {
+  crash_faults_->SetPhase(phase);
+  if (stage_directions_ != nullptr) {
+    stage_directions_->SetRunning(phase == faults::Phase::kRunning);
+  }
 }
 
 RunDriver::~RunDriver() { world_.EndAllTasks(); }
@@ -188,9 +219,8 @@ void RunDriver::StartNode() {
   sync_failed_ = false;
   damage_at_start_ = parts_.disk->fault_log().records().size();
   task_kills_at_start_ = counters_.of(faults::Family::kTaskKill).injected;
-  crash_faults_->SetPhase(stage_ == Stage::kWork && !faults_stopped_
-                              ? faults::Phase::kRecovery
-                              : faults::Phase::kDone);
+  SetPhase(stage_ == Stage::kWork && !faults_stopped_ ? faults::Phase::kRecovery
+                                                      : faults::Phase::kDone);
   engine::Node* node = node_.get();
   env::TaskId postmaster = world_.SpawnRoot(host_, "postmaster", [this, node] {
     node->Main();
@@ -214,11 +244,12 @@ void RunDriver::Restart(sim::CrashKind kind) {
     client->OnBackendLost();
   }
   judge_->OnCrash(kind);
+  if (stage_directions_ != nullptr) stage_directions_->OnCrash();
   node_.reset();
   uint64_t open_before = parts_.disk->OpenSectors();
   if (kind == sim::CrashKind::kPowerLoss) {
     media_faults_->OnPowerLoss();
-    parts_.disk->PowerLoss();
+    parts_.disk->PowerLoss(crash_faults_->last_image());
     disk_faults_->OnHostRestart();
   } else {
     parts_.disk->ProcessCrash();
@@ -263,7 +294,7 @@ void RunDriver::OnStopped() {
       return;
     case StopCause::kSetupDone:
       stage_ = Stage::kWork;
-      parts_.disk->Attach(&world_.device_host(host_), disk_faults_.get());
+      parts_.disk->Attach(&world_.device_host(host_), DiskHooks());
       media_faults_->Start();
       BeginWork();
       return;
@@ -285,7 +316,7 @@ void RunDriver::OnStopped() {
 
 void RunDriver::OnReady() {
   disk_faults_->Hold(true);
-  crash_faults_->SetPhase(faults::Phase::kDone);
+  SetPhase(faults::Phase::kDone);
   node_->HoldClients(true);
   // After a restart by the node itself the old inspector is connected again.
   if (inspecting_) return;
@@ -341,6 +372,8 @@ void RunDriver::OnInspected() {
     Reboot();
     return;
   }
+  // The inspector outran the node's end; its next start is judged.
+  if (panicked_) return;
   JudgeInspection();
   if (!outcome_.broken.empty()) {
     finished_ = true;
@@ -411,7 +444,7 @@ void RunDriver::BeginWork() {
     finished_ = true;
     return;
   }
-  if (!faults_stopped_) crash_faults_->SetPhase(faults::Phase::kRunning);
+  if (!faults_stopped_) SetPhase(faults::Phase::kRunning);
   if (!clients_added_) {
     clients_added_ = true;
     for (const auto& client : clients_) {
@@ -452,7 +485,7 @@ void RunDriver::OnWorkDone() {
 
 void RunDriver::StopFaults() {
   faults_stopped_ = true;
-  crash_faults_->SetPhase(faults::Phase::kDone);
+  SetPhase(faults::Phase::kDone);
   disk_faults_->Stop();
   media_faults_->Stop();
   background_disk_->Stop();
@@ -555,6 +588,7 @@ void RunDriver::OnEvent(const env::Event& event) {
   judge_->OnEvent(event);
   switch (event.kind) {
     case env::EventKind::kReady:
+      panicked_ = false;
       redo_is_needless_ = false;
       OnReady();
       break;
@@ -562,7 +596,7 @@ void RunDriver::OnEvent(const env::Event& event) {
       // A node that restarts by itself recovers before anybody says so.
       if (event.bytes == "startup" &&
           crash_faults_->phase() == faults::Phase::kRunning) {
-        crash_faults_->SetPhase(faults::Phase::kRecovery);
+        SetPhase(faults::Phase::kRecovery);
       }
       break;
     case env::EventKind::kRedo:
@@ -578,11 +612,12 @@ void RunDriver::OnEvent(const env::Event& event) {
       if (stage_ == Stage::kSetup) break;
       recovered_ = true;
       if (stage_ == Stage::kWork && !faults_stopped_) {
-        crash_faults_->SetPhase(faults::Phase::kRecovery);
+        SetPhase(faults::Phase::kRecovery);
       }
       break;
     case env::EventKind::kPanic:
       last_panic_ = std::string(event.bytes);
+      panicked_ = true;
       if (!excused) Stop(StopCause::kBroken);
       break;
     case env::EventKind::kFault:
@@ -611,8 +646,14 @@ void RunDriver::OnEvent(const env::Event& event) {
 }
 
 void RunDriver::OnStatementSent(const PlanStatement& statement) {
+  faults::StatementRef ref{statement.id.session, statement.id.statement};
+  if (stage_directions_ != nullptr &&
+      stage_directions_->OnSend(env::Current().task, ref)) {
+    world_.env(host_).tasks->Yield(SITE_ID(client_sleep));
+  }
   judge_->OnStatementSent(env::Current().task, statement);
-  if (parts_.knobs.quiet_tail == 0 || faults_stopped_ ||
+  // What a recipe demands in words may come as late as it likes.
+  if (parts_.knobs.quiet_tail == 0 || parts_.directed || faults_stopped_ ||
       stage_ != Stage::kWork) {
     return;
   }
@@ -633,6 +674,9 @@ void RunDriver::OnStatementResult(
     Break("STMT", "statement " + statement.id.ToString(),
           "refused although no fault struck: " + result.status.ToString());
   }
+  faults::StatementRef ref{statement.id.session, statement.id.statement};
+  crash_faults_->OnAnswer(ref);
+  if (stage_directions_ != nullptr) stage_directions_->OnAnswer(ref);
   MaybeStopNode();
 }
 
@@ -702,6 +746,12 @@ void RunDriver::FillStats() {
     uint64_t enabled = out.enabled_runs;
     out = OutcomesOfDamage(family, *parts_.disk, detected_, broken);
     out.enabled_runs = enabled;
+  }
+  outcome_.unmet_directions = crash_faults_->Unmet();
+  if (stage_directions_ != nullptr) {
+    for (std::string& text : stage_directions_->Unmet()) {
+      outcome_.unmet_directions.push_back(std::move(text));
+    }
   }
   outcome_.unmatched_overrides = parts_.choices->UnmatchedOverrides();
   if (!outcome_.broken.empty() || !outcome_.harness_failure.empty()) {

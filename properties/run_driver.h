@@ -25,6 +25,7 @@
 #include "faults/disk_faults.h"
 #include "faults/fault_plan.h"
 #include "faults/media_faults.h"
+#include "faults/stage.h"
 #include "faults/swarm.h"
 #include "properties/client.h"
 #include "properties/judge.h"
@@ -48,6 +49,9 @@ struct RunParts {
   std::vector<uint8_t> planted;
   std::unique_ptr<sim::Disk> disk;
   Plan plan;
+  // What the recipe demands in words.
+  faults::Directions directions;
+  bool directed = false;  // it demands something
   // Balances of pgbench's tables are an invariant of the workload; with
   // only_tpcb all four sums are equal.
   bool tpcb = false;
@@ -95,6 +99,9 @@ class RunDriver : public sim::EventSubscriber, public ClientObserver {
     kBroken,
   };
 
+  void BuildFaults(sim::DeviceHost* device_host);
+  sim::DiskFaultHooks* DiskHooks();
+  void SetPhase(faults::Phase phase);
   void StartNode();
   void Crash(sim::CrashKind kind);
   void OnStopped();
@@ -157,6 +164,7 @@ class RunDriver : public sim::EventSubscriber, public ClientObserver {
   std::unique_ptr<faults::CrashFaults> crash_faults_;
   std::unique_ptr<faults::MediaFaults> media_faults_;
   std::unique_ptr<faults::BackgroundDisk> background_disk_;
+  std::unique_ptr<faults::Stage> stage_directions_;  // null: none
   std::unique_ptr<Judge> judge_;
   std::unique_ptr<SecondRecovery> second_recovery_;
   std::unique_ptr<engine::Node> node_;
@@ -188,6 +196,7 @@ class RunDriver : public sim::EventSubscriber, public ClientObserver {
   int recoveries_begun_ = 0;   // since the last crash
   uint64_t recovery_end_ = 0;  // of the last one
   std::string last_panic_;
+  bool panicked_ = false;  // and has not accepted sessions since
   uint64_t progress_step_ = 0;  // when a statement or a recovery last ended
   env::Status setup_status_;
   RunOutcome outcome_;

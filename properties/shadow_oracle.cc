@@ -275,39 +275,39 @@ void ShadowOracle::CheckHints(uint64_t page, std::string_view bytes) {
     std::string_view tuple = PageItem(bytes, *decoded, n);
     if (tuple.size() < kTupleHeaderBytes) continue;
     auto infomask = LoadField<uint16_t>(tuple, 20);
-    auto subject = [&] {
-      return fmt::format("{}, line pointer {}", PageName(page), n);
-    };
     uint16_t xmin_hint = infomask & kHeapXminFrozen;
     if (xmin_hint == kHeapXminCommitted || xmin_hint == kHeapXminInvalid) {
-      CheckHint(subject(), "xmin", LoadField<uint32_t>(tuple, 0),
+      CheckHint(page, n, "xmin", LoadField<uint32_t>(tuple, 0),
                 xmin_hint == kHeapXminCommitted);
     }
     constexpr uint16_t kNoDeleter = kHeapXmaxIsMulti | kHeapXmaxLockOnly;
     auto xmax = LoadField<uint32_t>(tuple, 4);
     uint16_t xmax_hint = infomask & (kHeapXmaxCommitted | kHeapXmaxInvalid);
     if (xmax != 0 && (infomask & kNoDeleter) == 0 && xmax_hint != 0) {
-      CheckHint(subject(), "xmax", xmax, xmax_hint == kHeapXmaxCommitted);
+      CheckHint(page, n, "xmax", xmax, xmax_hint == kHeapXmaxCommitted);
     }
   }
 }
 
-void ShadowOracle::CheckHint(const std::string& subject, const char* whose,
+void ShadowOracle::CheckHint(uint64_t page, size_t line, const char* whose,
                              uint32_t xid, bool committed) {
   if (first_xid_ == 0 || static_cast<int32_t>(xid - first_xid_) < 0) return;
   auto it = commits_.find(xid);
+  auto subject = [&] {
+    return fmt::format("{}, line pointer {}", PageName(page), line);
+  };
   if (committed && it == commits_.end()) {
-    Report("WAL", subject,
+    Report("WAL", subject(),
            fmt::format("written with a hint that {} {} committed; it has no "
                        "commit record",
                        whose, xid));
   } else if (committed && it->second > flushed_ && !recovering_) {
-    Report("WAL", subject,
+    Report("WAL", subject(),
            fmt::format("written with a hint that {} {} committed; WAL is "
                        "flushed up to {}, its record ends at {}",
                        whose, xid, LsnToText(flushed_), LsnToText(it->second)));
   } else if (!committed && it != commits_.end()) {
-    Report("WAL", subject,
+    Report("WAL", subject(),
            fmt::format("written with a hint that {} {} aborted; its commit "
                        "record ends at {}",
                        whose, xid, LsnToText(it->second)));

@@ -93,7 +93,7 @@ class ShadowOracle {
   void CheckPage(uint64_t page, ShadowPage* shadow, std::string_view bytes,
                  size_t least, const char* where);
   void CheckHints(uint64_t page, std::string_view bytes);
-  void CheckHint(const std::string& subject, const char* whose, uint32_t xid,
+  void CheckHint(uint64_t page, size_t line, const char* whose, uint32_t xid,
                  bool committed);
   void CheckAtRest(const ClusterImage& image, bool shut_down);
   void Report(const char* promise, std::string subject, std::string message);

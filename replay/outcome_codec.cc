@@ -147,6 +147,7 @@ void ArchiveOutcome(Archive& archive, Outcome& outcome) {
     a(o.value);
   });
   archive.List(outcome.unmatched_edits, kEachWord);
+  archive.List(outcome.unmet_directions, kEachWord);
   archive.List(outcome.last_events, kEachWord);
 }
 

@@ -32,6 +32,7 @@ properties::RunOutcome GenOutcome() {
     o.scope_path = key;
     o.value = *rc::gen::arbitrary<uint64_t>();
     outcome.unmatched_overrides.push_back(o);
+    outcome.unmet_directions.push_back("crash " + key);
   }
   outcome.last_events = *rc::gen::container<std::vector<std::string>>(
       rc::gen::arbitrary<std::string>());
@@ -47,6 +48,7 @@ RC_GTEST_PROP(OutcomeCodecProperty, OutcomeRoundTrips, ()) {
   RC_ASSERT(back.harness_failure == outcome.harness_failure);
   RC_ASSERT(back.stats.virtual_ns == outcome.stats.virtual_ns);
   RC_ASSERT(back.last_events == outcome.last_events);
+  RC_ASSERT(back.unmet_directions == outcome.unmet_directions);
   RC_ASSERT(back.broken.size() == outcome.broken.size());
   RC_ASSERT(back.stats.known_gaps == outcome.stats.known_gaps);
   RC_ASSERT(back.stats.judged == outcome.stats.judged);

@@ -8,6 +8,8 @@
 #include <charconv>
 #include <utility>
 
+#include "engine/common/sites.h"
+#include "faults/directions.h"
 #include "faults/planted_bugs.h"
 #include "faults/profile.h"
 #include "faults/swarm.h"
@@ -57,6 +59,13 @@ class Lines {
   int number_ = 0;
 };
 
+// A block of lines, and the number and name before it.
+struct Block {
+  uint32_t number = 0;
+  std::string name;
+  std::string text;
+};
+
 class Parser {
  public:
   Parser(std::string_view text, std::string_view file)
@@ -92,6 +101,10 @@ class Parser {
   env::Status ParseMagic();
   env::Status ParseLine(std::string_view line);
   env::Status ParseValue(std::string_view key, std::string_view value);
+  env::Status ParseDirection(std::string_view line);
+  env::Status ParseBlockHead(std::string_view key, std::string_view value,
+                             std::string_view* head, Block* block);
+  env::Status TakeBlock(std::string_view key, Block block);
   env::Status ParseSpecList(std::string_view key, std::string_view value);
   env::Status ParseBlock(std::string_view key, std::string_view value);
   env::Status Once(std::string_view key);
@@ -99,6 +112,7 @@ class Parser {
   Lines lines_;
   std::string_view file_;
   Recipe recipe_;
+  faults::Directions directions_;
   std::vector<std::string> seen_;
 };
 
@@ -131,7 +145,9 @@ env::Status Parser::ParseLine(std::string_view line) {
   if (key == "knob" || key == "planted" || key == "edit" || key == "override") {
     return ParseSpecList(key, value);
   }
-  if (key == "script" || key == "setup") return ParseBlock(key, value);
+  if (faults::IsDirectionWord(key)) return ParseDirection(line);
+  if (key == "script" || key == "setup" || key == "session")
+    return ParseBlock(key, value);
   return ParseValue(key, value);
 }
 
@@ -171,11 +187,18 @@ env::Status Parser::ParseValue(std::string_view key, std::string_view value) {
   } else {
     return Error(fmt::format(
         "unknown word \"{}\", expected build, base, seed, mode, profile, knob, "
-        "planted, edit, override, setup, script, expect-promise, expect-hash "
-        "or #",
+        "planted, edit, override, setup, script, session, crash, image, fail, "
+        "hold, expect-promise, expect-hash or #",
         key));
   }
   return Once(key);
+}
+
+env::Status Parser::ParseDirection(std::string_view line) {
+  RETURN_IF_ERROR(
+      At(faults::AddDirection(line, engine::EngineSites(), &directions_)));
+  recipe_.spec.directions.emplace_back(line);
+  return env::Status();
 }
 
 env::Status Parser::ParseSpecList(std::string_view key,
@@ -204,24 +227,40 @@ env::Status Parser::ParseSpecList(std::string_view key,
   return env::Status();
 }
 
-// "setup name <<END", "setup <<END" or "script 2 name <<-END", the lines,
-// "END".
+// What stands before the "<<END" of a block's first line.
+env::Status Parser::ParseBlockHead(std::string_view key, std::string_view value,
+                                   std::string_view* head, Block* block) {
+  *head = value;
+  if (key == "setup") return env::Status();
+  uint64_t limit = key == "script" ? 1'000'000 : 100;
+  uint64_t number = 0;
+  if (!ParseUint(FirstWord(value, head), 10, &number) || number == 0 ||
+      number > limit) {
+    return Error(key == "script" ? "expected \"script WEIGHT NAME <<END\" with "
+                                   "a weight of 1..1000000"
+                                 : "expected \"session NUMBER <<END\" with a "
+                                   "number of 1..100");
+  }
+  block->number = static_cast<uint32_t>(number);
+  for (const properties::SessionSource& other : recipe_.spec.sessions) {
+    if (key != "session" || other.number != block->number) continue;
+    return Error(
+        fmt::format("expected one session {}, found a second", block->number));
+  }
+  return env::Status();
+}
+
+// "setup name <<END", "setup <<END", "session 1 <<END" or "script 2 name
+// <<-END", the lines, "END".
 env::Status Parser::ParseBlock(std::string_view key, std::string_view value) {
   int first_line = lines_.number();
-  properties::ScriptSource script;
-  std::string_view head = value;
-  if (key == "script") {
-    uint64_t weight = 0;
-    if (!ParseUint(FirstWord(value, &head), 10, &weight) || weight == 0 ||
-        weight > 1000000) {
-      return Error(
-          "expected \"script WEIGHT NAME <<END\" with a weight of 1..1000000");
-    }
-    script.weight = static_cast<uint32_t>(weight);
-  }
+  Block block;
+  std::string_view head;
+  RETURN_IF_ERROR(ParseBlockHead(key, value, &head, &block));
   size_t mark = head.rfind("<<");
-  bool marked = mark != std::string_view::npos &&
-                (mark > 0 ? head[mark - 1] == ' ' : key == "setup");
+  bool marked =
+      mark != std::string_view::npos &&
+      (mark > 0 ? head[mark - 1] == ' ' && key != "session" : key != "script");
   std::string_view word = marked ? head.substr(mark + 2) : "";
   bool cut_last_break = word.substr(0, 1) == "-";
   if (cut_last_break) word.remove_prefix(1);
@@ -229,25 +268,38 @@ env::Status Parser::ParseBlock(std::string_view key, std::string_view value) {
     return Error(
         fmt::format("expected \"<<END\" at the end of the {} line", key));
   }
-  if (mark > 0) script.name = head.substr(0, mark - 1);
+  if (mark > 0) block.name = head.substr(0, mark - 1);
   std::string_view line;
   bool closed = false;
   while (!closed && lines_.Next(&line)) {
     closed = line == word;
-    if (!closed) script.text.append(line).push_back('\n');
+    if (!closed) block.text.append(line).push_back('\n');
   }
   if (!closed) {
     return ErrorAt(first_line, fmt::format("expected a line \"{}\" that ends "
                                            "the {} that begins here",
                                            word, key));
   }
-  if (cut_last_break && !script.text.empty()) script.text.pop_back();
+  if (cut_last_break && !block.text.empty()) block.text.pop_back();
+  return TakeBlock(key, std::move(block));
+}
+
+env::Status Parser::TakeBlock(std::string_view key, Block block) {
+  properties::RunSpec& spec = recipe_.spec;
   if (key == "script") {
-    recipe_.spec.scripts.push_back(std::move(script));
+    properties::ScriptSource script;
+    script.name = std::move(block.name);
+    script.text = std::move(block.text);
+    script.weight = block.number;
+    spec.scripts.push_back(std::move(script));
     return env::Status();
   }
-  recipe_.spec.setup_sql = std::move(script.text);
-  if (!script.name.empty()) recipe_.spec.setup_name = std::move(script.name);
+  if (key == "session") {
+    spec.sessions.push_back({block.number, std::move(block.text)});
+    return env::Status();
+  }
+  spec.setup_sql = std::move(block.text);
+  if (!block.name.empty()) spec.setup_name = std::move(block.name);
   return Once(key);
 }
 
@@ -321,6 +373,12 @@ std::string FormatRecipe(const Recipe& recipe) {
     AppendBlock(
         &out, fmt::format("script {} {}", script.weight, OneLine(script.name)),
         script.text);
+  }
+  for (const properties::SessionSource& session : spec.sessions) {
+    AppendBlock(&out, fmt::format("session {}", session.number), session.text);
+  }
+  for (const std::string& direction : spec.directions) {
+    out += OneLine(direction) + "\n";
   }
   if (!recipe.expect_promise.empty()) {
     out += fmt::format("expect-promise {}\n", recipe.expect_promise);

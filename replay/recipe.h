@@ -17,12 +17,23 @@
 //   script 2 transfer.sql <<END
 //   INSERT INTO t VALUES (1);
 //   END
+//   session 1 <<END
+//   BEGIN;
+//   UPDATE t SET a = 2;
+//   COMMIT;
+//   END
+//   hold before s2.q1 until s1 at commit_record_written
+//   crash power-loss s1 at wal_after_fsync 2
+//   image lose base/5/16384 0..7
+//   fail fsync base/5/16384
 //   expect-promise DUR
 //   expect-hash 0123456789abcdef
 //
 // A block ends at the line that holds only the word behind its "<<"; a block
 // whose text does not end with a line break is written with "<<-" (the last
-// line break is not part of the text). A seed alone is a recipe, too.
+// line break is not part of the text). A seed alone is a recipe, too. With
+// sessions there is no generated workload; crash, image, fail and hold are
+// directions (faults/directions.h).
 #ifndef MUSTH_REPLAY_RECIPE_H_
 #define MUSTH_REPLAY_RECIPE_H_
 

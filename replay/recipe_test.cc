@@ -71,6 +71,14 @@ Recipe GenRecipe() {
   spec.overrides =
       *rc::gen::container<std::vector<sim::Override>>(GenOverride());
   spec.setup_sql = *GenText();
+  for (uint32_t n = *rc::gen::inRange<uint32_t>(0, 3); n > 0; --n) {
+    spec.sessions.push_back({n, *GenText()});
+  }
+  spec.directions = *rc::gen::container<std::vector<std::string>>(
+      rc::gen::element<std::string>(
+          "crash power-loss s1 at commit_record_flushed 2",
+          "hold before s1.q1 until checkpointer at fsync-start or after s2.q9",
+          "fail fsync base/5/16384"));
   if (!spec.setup_sql.empty()) spec.setup_name = "n" + *GenLine();
   spec.scripts =
       *rc::gen::container<std::vector<properties::ScriptSource>>(rc::gen::apply(
@@ -104,6 +112,12 @@ RC_GTEST_PROP(RecipeProperty, TextRoundTrips, ()) {
     RC_ASSERT(back.spec.scripts[i].text == recipe.spec.scripts[i].text);
     RC_ASSERT(back.spec.scripts[i].name == recipe.spec.scripts[i].name);
     RC_ASSERT(back.spec.scripts[i].weight == recipe.spec.scripts[i].weight);
+  }
+  RC_ASSERT(back.spec.directions == recipe.spec.directions);
+  RC_ASSERT(back.spec.sessions.size() == recipe.spec.sessions.size());
+  for (size_t i = 0; i < back.spec.sessions.size(); ++i) {
+    RC_ASSERT(back.spec.sessions[i].number == recipe.spec.sessions[i].number);
+    RC_ASSERT(back.spec.sessions[i].text == recipe.spec.sessions[i].text);
   }
   RC_ASSERT(back.expect_hash == recipe.expect_hash);
   RC_ASSERT(back.expect_promise == recipe.expect_promise);
@@ -145,6 +159,15 @@ TEST(Recipe, ErrorsNameFileLineAndWhatWasExpected) {
         Case{"musth-recipe 1\nexpect-hash 12\n", "f:2: expected 16 hex"},
         Case{"musth-recipe 1\nsetup END\n", "f:2: expected \"<<END\""},
         Case{"musth-recipe 1\nscript 0 a <<E\nE\n", "f:2: expected \"script"},
+        Case{"musth-recipe 1\nsession <<E\nE\n", "f:2: expected \"session"},
+        Case{"musth-recipe 1\nsession 1 a <<E\nE\n", "f:2: expected \"<<END\""},
+        Case{"musth-recipe 1\nsession 1 <<E\nE\nsession 1 <<E\nE\n",
+             "f:4: expected one session 1, found a second"},
+        Case{"musth-recipe 1\ncrash power-loss at nowhere\n",
+             "f:2: expected a place"},
+        Case{"musth-recipe 1\nimage lose all\n", "f:2: expected an image"},
+        Case{"musth-recipe 1\nhold s1 at xact_wait\n",
+             "f:2: expected \"until\""},
         Case{"musth-recipe 1\n\nsetup <<E\na\n",
              "f:3: expected a line \"E\""}}) {
     env::Result<Recipe> parsed = ParseRecipe(c.text, "f");

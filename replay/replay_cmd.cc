@@ -74,6 +74,9 @@ std::string DescribeUnmatched(const RunOutcome& outcome) {
   for (const std::string& edit : outcome.unmatched_edits) {
     text += fmt::format("  edit {} matches nothing\n", edit);
   }
+  for (const std::string& direction : outcome.unmet_directions) {
+    text += fmt::format("  {}: this never came about\n", direction);
+  }
   return text;
 }
 

@@ -29,6 +29,36 @@ bool Contains(std::span<const uint64_t> seqs, uint64_t seq) {
 
 }  // namespace
 
+bool CrashRecord::LosesSector(std::string_view path, uint64_t sector) const {
+  bool lose = false;
+  for (const ImageRule& rule : *rules) {
+    bool fits = rule.what == ImageRule::What::kAll ||
+                (rule.what == ImageRule::What::kFile && rule.path == path &&
+                 rule.first_sector <= sector && sector <= rule.last_sector);
+    if (fits) lose = rule.lose;
+  }
+  return lose;
+}
+
+bool CrashRecord::LosesSize(std::string_view path) const {
+  bool lose = false;
+  for (const ImageRule& rule : *rules) {
+    bool fits = rule.what == ImageRule::What::kAll ||
+                (rule.what == ImageRule::What::kFile && rule.path == path &&
+                 rule.first_sector == 0 && rule.last_sector == UINT64_MAX);
+    if (fits) lose = rule.lose;
+  }
+  return lose;
+}
+
+bool CrashRecord::LosesNames() const {
+  bool lose = false;
+  for (const ImageRule& rule : *rules) {
+    if (rule.what != ImageRule::What::kFile) lose = rule.lose;
+  }
+  return lose;
+}
+
 uint64_t PathKey(uint64_t scope_key, std::string_view path) {
   while (!path.empty()) {
     size_t slash = path.find('/');
@@ -51,6 +81,10 @@ void ImageDraws::ChooseStyle(CrashRecord* record) const {
   record->target = 0;
   record->style = ImageStyle::kEverything;
   if (pending.empty()) return;
+  if (record->rules != nullptr) {
+    record->style = ImageStyle::kRules;
+    return;
+  }
   if (options_.mix == ImageMix::kPrefix) {
     record->style = ImageStyle::kPrefix;
   } else if (!options_.biased_images) {
@@ -113,6 +147,8 @@ size_t ImageDraws::PickCell(const CrashRecord& record, uint64_t file_key,
                  : 0;
     case ImageStyle::kUniform:
       return all - draw(0, site, all + 1);
+    case ImageStyle::kRules:
+      break;
   }
   SIM_UNREACHABLE();
 }
@@ -122,6 +158,8 @@ size_t ImageDraws::PickPrefix(const CrashRecord& record,
   if (seqs.empty()) return 0;
   size_t all = seqs.size();
   switch (record.style) {
+    case ImageStyle::kRules:
+      return record.LosesNames() ? 0 : all;
     case ImageStyle::kAllButOne:
       // What comes after the lost operation is lost with it.
       return Contains(seqs, record.target) ? CountUpTo(seqs, record.target - 1)
@@ -140,6 +178,7 @@ size_t ImageDraws::PickPrefix(const CrashRecord& record,
 
 bool ImageDraws::PickEntry(const CrashRecord& record, uint64_t seq,
                            uint64_t index) const {
+  if (record.style == ImageStyle::kRules) return !record.LosesNames();
   return PickCell(record, record.scope_key, "entry", index,
                   std::span(&seq, 1)) == 1;
 }
@@ -167,6 +206,9 @@ size_t ImagePicker::PickVersion(size_t crash, uint64_t sector,
                                 std::span<const uint64_t> seqs,
                                 std::span<const uint64_t> block_seqs) {
   const CrashRecord& record = records_[crash];
+  if (record.style == ImageStyle::kRules) {
+    return record.LosesSector(path_, sector) ? 0 : seqs.size();
+  }
   if (draws_.options_.mix == ImageMix::kPageSnapshot &&
       (record.style == ImageStyle::kIndependent ||
        record.style == ImageStyle::kUniform)) {
@@ -177,6 +219,9 @@ size_t ImagePicker::PickVersion(size_t crash, uint64_t sector,
 
 size_t ImagePicker::PickSize(size_t crash, std::span<const uint64_t> seqs) {
   const CrashRecord& record = records_[crash];
+  if (record.style == ImageStyle::kRules) {
+    return record.LosesSize(path_) ? 0 : seqs.size();
+  }
   return draws_.PickCell(record, FileKey(record), "size", 0, seqs);
 }
 

@@ -32,6 +32,7 @@ enum class ImageStyle : uint8_t {
   kIndependent,  // sector by sector, a share of .95, .5 or .05 drawn per file
   kPerFile,      // all or nothing per file
   kUniform,      // sector by sector, evenly over the versions
+  kRules,        // as the recipe says
 };
 
 struct CrashRecord {
@@ -43,6 +44,14 @@ struct CrashRecord {
   // Pending operations, ascending; blocks freed before (SFM-11).
   std::shared_ptr<const std::vector<uint64_t>> pending;
   std::shared_ptr<const std::vector<BlockRef>> freed;
+  // kRules only.
+  std::shared_ptr<const ImageRules> rules;
+
+  // Whether the rules take back what is pending of this sector, the file's
+  // size, or directory entries.
+  bool LosesSector(std::string_view path, uint64_t sector) const;
+  bool LosesSize(std::string_view path) const;
+  bool LosesNames() const;
 };
 
 // What one write cannot tear.
@@ -76,6 +85,7 @@ class ImageDraws {
  private:
   friend class ImagePicker;
   // The number of seqs that survived in one sector or size cell.
+  // Not with kRules.
   size_t PickCell(const CrashRecord& record, uint64_t file_key,
                   std::string_view site, uint64_t index,
                   std::span<const uint64_t> seqs) const;

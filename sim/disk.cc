@@ -54,7 +54,7 @@ void Disk::ProcessCrash() {
   for (InodeNo inode : state_->touched) state_->Mut(inode).errors = 0;
 }
 
-void Disk::PowerLoss() { state_->PowerLoss(); }
+void Disk::PowerLoss(const ImageRules& rules) { state_->PowerLoss(rules); }
 void Disk::Freeze() { state_->Freeze(); }
 void Disk::SpontaneousWriteback() { state_->SpontaneousWriteback(); }
 void Disk::EvictClean() { state_->EvictClean(); }

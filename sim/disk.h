@@ -66,6 +66,23 @@ struct DiskOptions {
   bool biased_images = true;
 };
 
+// One sentence of a crash image written by hand: these sectors survive, or
+// show what the last completed flush left. The last rule that fits decides;
+// what none fits survives.
+struct ImageRule {
+  enum class What : uint8_t { kAll, kNames, kFile };
+  bool lose = true;
+  What what = What::kAll;
+  std::string path;  // kFile
+  // kFile: in units that a write cannot tear. A rule for all of them covers
+  // the file's size, too.
+  uint64_t first_sector = 0;
+  uint64_t last_sector = UINT64_MAX;
+
+  bool operator==(const ImageRule&) const = default;
+};
+using ImageRules = std::vector<ImageRule>;
+
 struct DiskStats {
   uint64_t writes = 0;
   uint64_t bytes_written = 0;
@@ -127,7 +144,8 @@ class Disk : public env::Files {
 
   // SFM-14c, SFM-15: the page cache is lost. Sizes and directory entries are
   // drawn at once, sectors when somebody looks.
-  void PowerLoss();
+  // Rules, if there are any, take the place of the draws.
+  void PowerLoss(const ImageRules& rules = {});
 
   // Draws every undetermined sector, by inode and offset. Idempotent.
   void Freeze();

@@ -7,7 +7,7 @@
 
 namespace sim {
 
-CrashRecord DiskState::MakeRecord() const {
+CrashRecord DiskState::MakeRecord(const ImageRules& rules) const {
   CrashRecord record;
   record.ordinal = records.size();
   record.seq = seq;
@@ -26,14 +26,17 @@ CrashRecord DiskState::MakeRecord() const {
   if (options.fill == Fill::kStale) {
     record.freed = std::make_shared<const std::vector<BlockRef>>(freed);
   }
+  if (!rules.empty()) {
+    record.rules = std::make_shared<const ImageRules>(rules);
+  }
   Draws().ChooseStyle(&record);
   return record;
 }
 
-void DiskState::PowerLoss() {
+void DiskState::PowerLoss(const ImageRules& rules) {
   ++stats.power_losses;
   DropHandles();
-  CrashRecord record = MakeRecord();
+  CrashRecord record = MakeRecord(rules);
   for (InodeNo inode : touched) {
     Mut(inode).errors = 0;
     Mut(inode).late_errors = 0;

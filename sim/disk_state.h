@@ -150,8 +150,8 @@ struct DiskState {
                 std::string_view path);
 
   // Crashes (disk_crash.cc).
-  void PowerLoss();
-  CrashRecord MakeRecord() const;
+  void PowerLoss(const ImageRules& rules);
+  CrashRecord MakeRecord(const ImageRules& rules) const;
   void RebuildNames(const CrashRecord& record);
   void Freeze();
   void SpontaneousWriteback();

@@ -579,5 +579,42 @@ TEST(Disk, StaleBytesComeFromTheDevicesFormerLife) {
   EXPECT_TRUE(shown);
 }
 
+TEST(CrashImage, RulesSayWhatSurvivesAndTheLastThatFitsDecides) {
+  TestHost host(3);
+  Disk disk((DiskOptions()));
+  disk.Attach(&host, nullptr);
+  auto f = MustOpen(&disk, "f");
+  auto g = MustOpen(&disk, "g");
+  for (env::File* file : {f.get(), g.get()}) {
+    MustWrite(file, 0, std::string(1536, 'A'));
+    EXPECT_TRUE(file->Fsync().ok());
+  }
+  EXPECT_TRUE(disk.FsyncDir("").ok());
+  MustWrite(f.get(), 0, std::string(2048, 'B'));
+  MustWrite(g.get(), 0, std::string(2048, 'B'));
+  auto h = MustOpen(&disk, "h");
+  ImageRule all;
+  ImageRule names{false, ImageRule::What::kNames, "", 0, UINT64_MAX};
+  ImageRule sector{false, ImageRule::What::kFile, "f", 1, 1};
+  disk.PowerLoss({all, names, sector});
+  disk.Freeze();
+  EXPECT_EQ(
+      disk.VisibleFile("f"),
+      std::string(512, 'A') + std::string(512, 'B') + std::string(512, 'A'));
+  EXPECT_EQ(disk.VisibleFile("g"), std::string(1536, 'A'));
+  EXPECT_TRUE(disk.PeekExists("h"));
+}
+
+TEST(CrashImage, WithoutAFittingRuleEverythingSurvives) {
+  TestHost host(3);
+  Disk disk((DiskOptions()));
+  disk.Attach(&host, nullptr);
+  auto f = MustOpen(&disk, "f");
+  MustWrite(f.get(), 0, std::string(700, 'A'));
+  disk.PowerLoss({{true, ImageRule::What::kFile, "other", 0, UINT64_MAX}});
+  disk.Freeze();
+  EXPECT_EQ(disk.VisibleFile("f"), std::string(700, 'A'));
+}
+
 }  // namespace
 }  // namespace sim

@@ -95,7 +95,10 @@ struct CrashPoint {
   CrashPlace place = CrashPlace::kStep;
   env::HostId host = 0;
   env::TaskId task = env::kNoTask;
-  env::SiteId site = 0;                         // kInjection
+  std::string_view task_name;
+  // The node's site, if it is one: always at kInjection, often at kStep.
+  bool node_site = false;
+  env::SiteId site = 0;
   DeviceStep device_step = DeviceStep::kPlain;  // kDevice
   uint64_t step = 0;                            // scheduling steps so far
 };
@@ -105,6 +108,16 @@ class CrashHooks {
   virtual ~CrashHooks() = default;
   // Asked at every scheduling step of a task that is not being unwound.
   virtual CrashKind OnPoint(const CrashPoint& point) = 0;
+};
+
+// Keeps tasks at places: a schedule demanded by hand. Asked after
+// CrashHooks saw the point.
+class HoldHooks {
+ public:
+  virtual ~HoldHooks() = default;
+  // True: the task that has just passed a site stays there until
+  // World::ReleaseHold names it.
+  virtual bool Held(env::TaskId task) = 0;
 };
 
 }  // namespace sim

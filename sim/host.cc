@@ -64,6 +64,7 @@ Operation Host::Pass(env::SiteId site) {
   Operation op;
   op.place = s.place;
   op.site = site;
+  op.node_site = true;
   return op;
 }
 
@@ -82,7 +83,16 @@ env::TaskId Host::Self() {
   return self == nullptr ? env::kNoTask : self->id;
 }
 
-void Host::Yield(env::SiteId site) { shared_->scheduler->Yield(Pass(site)); }
+void Host::Yield(env::SiteId site) {
+  shared_->scheduler->Yield(Pass(site));
+  if (shared_->hold_hooks == nullptr) return;
+  while (shared_->hold_hooks->Held(Self())) {
+    ++shared_->sim_site_hits[kSimSite_task_hold];
+    Operation op;
+    op.site = kSimSite_task_hold;
+    shared_->scheduler->Hold(op);
+  }
+}
 
 void Host::Park(env::SiteId site) { shared_->scheduler->Park(Pass(site)); }
 

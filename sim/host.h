@@ -27,6 +27,7 @@ struct HostShared {
   EventHub* hub = nullptr;
   Choices* choices = nullptr;
   VirtualClock* clock = nullptr;
+  HoldHooks* hold_hooks = nullptr;
   Scope world_scope;
   uint64_t sim_site_hits[kSimSiteCount] = {};
 };

@@ -177,6 +177,12 @@ void Scheduler::Sleep(Operation op, env::TimeNs duration_ns) {
   Wait(task, op, TaskState::kSleeping, options_.clock->now_ns() + duration_ns);
 }
 
+void Scheduler::Hold(Operation op) {
+  Task* task = current_;
+  Point(task, op);
+  Wait(task, op, TaskState::kSleeping, env::kForever);
+}
+
 void Scheduler::Wait(Task* task, Operation op, TaskState state,
                      env::TimeNs deadline_ns) {
   task->waits_at = op.site;
@@ -193,6 +199,13 @@ void Scheduler::Unpark(env::TaskId id) {
   if (task == nullptr || !task->live()) return;
   task->permit = true;
   if (task->state == TaskState::kParked) MakeRunnable(task);
+}
+
+void Scheduler::Release(env::TaskId id) {
+  Task* task = tasks_.Find(id);
+  if (task == nullptr || task->state != TaskState::kSleeping) return;
+  SIM_CHECK(task->timer == 0);
+  MakeRunnable(task);
 }
 
 void Scheduler::Point(Task* task, Operation op) {
@@ -220,7 +233,9 @@ void Scheduler::AskCrash(Task* task, Operation op) {
   point.place = op.place;
   point.host = task->host;
   point.task = task->id;
-  if (op.place == CrashPlace::kInjection) point.site = op.site;
+  point.task_name = task->name;
+  point.node_site = op.node_site;
+  if (op.node_site) point.site = op.site;
   point.device_step = op.device_step;
   point.step = steps_;
   CrashKind kind = options_.client->AskCrash(point);

@@ -55,6 +55,7 @@ struct Operation {
   CrashPlace place = CrashPlace::kStep;
   env::SiteId site = 0;
   DeviceStep device_step = DeviceStep::kPlain;
+  bool node_site = false;  // `site` is of the node's table
 };
 
 struct SchedulerOptions {
@@ -111,9 +112,13 @@ class Scheduler {
   void Park(Operation op);
   bool ParkUntil(Operation op, env::TimeNs deadline_ns);
   void Sleep(Operation op, env::TimeNs duration_ns);
+  // Waits for Release; an Unpark meanwhile is kept for later.
+  void Hold(Operation op);
 
   // Suspend nobody.
   void Unpark(env::TaskId id);
+  // Requires: if the task waits at all, then in Hold.
+  void Release(env::TaskId id);
   void Kill(env::TaskId id);
   // Ends the running task with this reason.
   [[noreturn]] void EndCurrent(env::ExitReason reason);

@@ -302,6 +302,44 @@ TEST(Scheduler, UnparkDoesNotEndADeviceDelay) {
   EXPECT_EQ(w->Run(), StopReason::kIdle);
 }
 
+// Holds task "a" at its second site until somebody lets go.
+class HoldSecond : public HoldHooks {
+ public:
+  bool Held(env::TaskId task) override {
+    if (task == watched && ++asked == 2) held = true;
+    return task == watched && held;
+  }
+  env::TaskId watched = env::kNoTask;
+  int asked = 0;
+  bool held = false;
+};
+
+TEST(Scheduler, AHeldTaskWaitsForItsReleaseAndKeepsItsWakeups) {
+  TestWorld w(Choices(1, Base::kZero), WorldOptions());
+  HoldSecond hooks;
+  w->set_hold_hooks(&hooks);
+  std::string log;
+  hooks.watched = w.Spawn("a", [&] {
+    PassPoint();
+    log += 'a';
+    PassPoint();  // held here
+    log += 'A';
+    w.tasks().Park(kTestYield);  // returns at once: b's Unpark was kept
+    log += '!';
+  });
+  w.Spawn("b", [&] {
+    for (int i = 0; i < 5; ++i) PassPoint();
+    w.tasks().Unpark(hooks.watched);
+    log += 'b';
+    for (int i = 0; i < 5; ++i) PassPoint();
+    log += 'B';
+    hooks.held = false;
+    w->ReleaseHold(hooks.watched);
+  });
+  EXPECT_EQ(w->Run(), StopReason::kIdle);
+  EXPECT_EQ(log, "abBA!");
+}
+
 TEST(Scheduler, TimeoutsRaceRunningCode) {
   // The runner polls a flag that only a timer's task sets: the number of
   // polls before must vary, and a poller must never stop time.

@@ -186,6 +186,12 @@ void World::set_crash_hooks(CrashHooks* hooks) {
   impl_->scheduler_.set_ask_crash(hooks != nullptr);
 }
 
+void World::set_hold_hooks(HoldHooks* hooks) {
+  impl_->shared_.hold_hooks = hooks;
+}
+
+void World::ReleaseHold(env::TaskId task) { impl_->scheduler_.Release(task); }
+
 void World::CrashHost(env::HostId host, CrashKind kind) {
   SIM_CHECK(kind == CrashKind::kProcess || kind == CrashKind::kPowerLoss);
   CrashPoint point;

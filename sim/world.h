@@ -116,6 +116,10 @@ class World {
   // On kProcess and kPowerLoss Run does what CrashHost does, then returns
   // kCrashed: the caller applies the disk's part and starts the node again.
   void set_crash_hooks(CrashHooks* hooks);
+  // Asked at every yield point of a host's tasks; null holds nobody.
+  void set_hold_hooks(HoldHooks* hooks);
+  // Lets a held task go on. From a task, a subscriber or a hook.
+  void ReleaseHold(env::TaskId task);
   // Ends every task of the host now, by task id, each unwound by
   // ProcessCrashed; discards its timers; begins the next incarnation. One that
   // failed a SIM_CHECK stays parked for good. The caller applies the disk's

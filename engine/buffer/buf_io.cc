@@ -65,6 +65,7 @@ void TerminateBufferIO(Backend& be, BufferDesc& buf, bool clear_dirty,
 void WaitForPins(Backend& be, BufferDesc& buf, const BufferTag& tag, int pins) {
   if (buf.refcount < pins) return;
   while (buf.refcount >= pins && buf.tag == tag) {
+    if (PLANTED(pin_waiter_flag_set_late)) YIELD_POINT(pin_waiter_gap);
     buf.flags |= BM_PIN_COUNT_WAITER;
     ConditionVariableSleep(be, buf.pin_cv);
   }

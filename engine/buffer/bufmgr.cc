@@ -217,6 +217,10 @@ Result<Buffer> ExtendRelation(Backend& be, const RelFileNode& rnode,
                    BufferAlloc(be, BufferTag{rnode, fork, block}));
   BufferDesc& buf = *got.buf;
   char* page = PageOf(be, buf);
+  if (got.valid && PLANTED(extension_trusts_valid_buffer)) {
+    LWLockAcquire(be, buf.content_lock, LWLockMode::kExclusive);
+    return buf.id;
+  }
   if (got.valid) {
     // Redo may have left a cached zero page behind the end of the file.
     if (!PageIsNew(page) || buf.Is(BM_DIRTY)) {
@@ -233,6 +237,8 @@ Result<Buffer> ExtendRelation(Backend& be, const RelFileNode& rnode,
                              std::span<const char, BLCKSZ>(page, BLCKSZ));
   if (!status.ok()) {
     AbandonInput(be, buf);
+    // The page stays in the pool, as if the file had it.
+    if (PLANTED(extension_trusts_valid_buffer)) buf.flags |= BM_VALID;
     return status;
   }
   LockInvisible(be, buf);

@@ -105,7 +105,9 @@ Status UpdateLocked(Backend& be, const UpdateInProgress& u,
     ReplaceTuple(be, u, buffer->get(), buffer->get());
     return {};
   }
-  LockOldTuple(be, u, buffer->get());
+  if (!PLANTED(update_unlocked_page_switch)) {
+    LockOldTuple(be, u, buffer->get());
+  }
   buffer->Unlock();
   INJECTION_POINT(heap_page_switch);
   ASSIGN_OR_RETURN(BufferGuard target,
@@ -143,6 +145,11 @@ Result<TmResult> HeapUpdate(Backend& be, const RelationData& rel,
       RETURN_IF_ERROR(UpdateLocked(
           be, {rel, xid, cid, tid, old_tuple, cmax, tuple}, &buffer));
       return result;
+    }
+    if (PLANTED(unpinned_tuple_access)) {
+      // Whatever lies there by now is taken for the tuple.
+      buffer.Release();
+      YIELD_POINT(unpinned_tuple);
     }
     *failure = DescribeFailure(be, *old_tuple.header, result);
     if (PLANTED(recheck_skipped_after_wait) && waited &&

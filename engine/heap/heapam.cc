@@ -1,6 +1,7 @@
 #include "engine/heap/heapam.h"
 
 #include "engine/common/errcodes.h"
+#include "engine/common/sites.h"
 #include "engine/heap/combocid.h"
 #include "engine/heap/heapam_internal.h"
 #include "engine/lock/lmgr.h"
@@ -24,6 +25,16 @@ void EmitTupleEvent(Backend& be, env::EventKind kind,
   for (uint64_t arg : args) event.a[i++] = arg;
   event.bytes = bytes;
   be.env->events->Emit(event);
+}
+
+// The tuple at tid, as it is now. Requires: buffer locked.
+Result<PageTuple> ExistingTuple(const RelationData& rel, char* page,
+                                ItemPointerData tid) {
+  ASSIGN_OR_RETURN(PageTuple tuple, HeapPageGetTuple(rel.relname, page, tid));
+  if (tuple.header != nullptr) return tuple;
+  return SqlError(ERRCODE_DATA_CORRUPTED,
+                  "no tuple at ({},{}) of relation \"{}\"", tid.block(),
+                  tid.offset(), rel.relname);
 }
 
 }  // namespace
@@ -56,13 +67,7 @@ Result<TmResult> LockTupleForChange(Backend& be, const RelationData& rel,
   *waited = false;
   for (;;) {
     buffer->Lock(BufferLockMode::kExclusive);
-    ASSIGN_OR_RETURN(*tuple,
-                     HeapPageGetTuple(rel.relname, buffer->page(), tid));
-    if (tuple->header == nullptr) {
-      return SqlError(ERRCODE_DATA_CORRUPTED,
-                      "no tuple at ({},{}) of relation \"{}\"", tid.block(),
-                      tid.offset(), rel.relname);
-    }
+    ASSIGN_OR_RETURN(*tuple, ExistingTuple(rel, buffer->page(), tid));
     ASSIGN_OR_RETURN(
         TmResult result,
         HeapTupleSatisfiesUpdate(be, tuple->header, cid, buffer->get(), tid));
@@ -71,9 +76,18 @@ Result<TmResult> LockTupleForChange(Backend& be, const RelationData& rel,
     // This transaction's own lock does not stand in its way.
     if (TransactionIdIsCurrentTransactionId(be, xwait)) return TmResult::kOk;
     if (!wait) return result;
+    bool only_locked = HEAP_XMAX_IS_LOCKED_ONLY(tuple->header->t_infomask);
     buffer->Unlock();
     *waited = true;
     RETURN_IF_ERROR(XactLockTableWait(be, xwait));
+    if (PLANTED(lock_upgrade_unnoticed) && only_locked) {
+      // The same xmax is taken for the same lock; the transaction may have
+      // updated the tuple since.
+      buffer->Lock(BufferLockMode::kExclusive);
+      ASSIGN_OR_RETURN(*tuple, ExistingTuple(rel, buffer->page(), tid));
+      if (tuple->header->t_xmax == xwait) return TmResult::kOk;
+      buffer->Unlock();
+    }
   }
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "engine/common/sites.h"
 #include "engine/wal/rmgr.h"
 #include "engine/wal/xloginsert.h"
 
@@ -138,7 +139,8 @@ XLogRecPtr LogHeapUpdate(Backend& be, const HeapUpdateLog& update) {
   // If the page turns out to be logged as an image after all, the data is
   // dropped with the rest; if not, the full tuple was logged in vain.
   CommonEnds ends;
-  if (same_page && !XLogCheckBufferNeedsBackup(be, update.new_buffer)) {
+  if (same_page && (!XLogCheckBufferNeedsBackup(be, update.new_buffer) ||
+                    PLANTED(delta_update_without_image))) {
     ends = FindCommonEnds(update.old_tuple.substr(old_header.t_hoff),
                           new_tuple.substr(new_header.t_hoff));
   }
@@ -159,7 +161,11 @@ XLogRecPtr LogHeapUpdate(Backend& be, const HeapUpdateLog& update) {
                           ComputeInfobits(old_header), flags,
                           new_header.t_xmax,           new_offset};
   XLogInsertion record(be);
-  record.RegisterBuffer(0, update.new_buffer, BufferFlags(init));
+  uint8_t buffer_flags = BufferFlags(init);
+  if (PLANTED(delta_update_without_image) && ends.prefix + ends.suffix > 0) {
+    buffer_flags |= REGBUF_NO_IMAGE;
+  }
+  record.RegisterBuffer(0, update.new_buffer, buffer_flags);
   if (!same_page) record.RegisterBuffer(1, update.old_buffer, REGBUF_STANDARD);
   record.RegisterData(&xlrec, SizeOfHeapUpdate);
   RegisterNewVersion(&record, new_tuple, ends);

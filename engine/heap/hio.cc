@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "engine/common/errcodes.h"
+#include "engine/common/sites.h"
 #include "engine/lock/lmgr.h"
 #include "engine/smgr/smgr.h"
 
@@ -31,10 +32,13 @@ void LockBoth(Backend& be, BufferGuard* buffer, BufferGuard* other) {
   if (other != nullptr) other->Lock(BufferLockMode::kExclusive);
 }
 
-void InitIfNew(Backend& be, const BufferGuard& buffer) {
-  if (!PageIsNew(buffer.page())) return;
+void InitPage(Backend& be, const BufferGuard& buffer) {
   PageInit(buffer.page(), 0);
   MarkBufferDirty(be, buffer.get());
+}
+
+void InitIfNew(Backend& be, const BufferGuard& buffer) {
+  if (PageIsNew(buffer.page())) InitPage(be, buffer);
 }
 
 // The block, locked, if it has the room; else nothing is left locked.
@@ -50,7 +54,11 @@ Result<std::optional<BufferGuard>> TryBlock(Backend& be,
   } else {
     ASSIGN_OR_RETURN(Buffer pinned, ReadBuffer(be, rel.rd_node, block));
     buffer = BufferGuard(be, pinned);
+    bool was_new =
+        PLANTED(page_initialised_unlocked) && PageIsNew(buffer.page());
+    if (was_new) YIELD_POINT(new_page_seen);
     LockBoth(be, &buffer, other);
+    if (was_new) InitPage(be, buffer);
   }
   InitIfNew(be, *target);
   if (PageGetHeapFreeSpace(target->page()) >= need) {

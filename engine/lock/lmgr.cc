@@ -114,6 +114,9 @@ Status XactLockTableWait(Backend& be, TransactionId xid) {
           .WithDetail(std::move(detail))
           .WithHint("See server log for query details.");
     }
+    if (PLANTED(deadlock_edge_not_advertised)) {
+      MyProc(be).waiting_for_xid = kInvalidTransactionId;
+    }
     deadline = be.env->clock->Now() + timeout;
   }
 }

@@ -37,6 +37,7 @@ void EmitSnapshot(Backend& be, const SnapshotData& snapshot, SnapshotUse use) {
 SnapshotData GetSnapshotData(Backend& be, CommandId curcid, SnapshotUse use) {
   ProcGlobal& global = Procs(be);
   TransactionId early_xmax = XmaxOfNow(be);
+  if (PLANTED(snapshot_xmax_without_lock)) YIELD_POINT(snapshot_xmax_read);
   LWLockGuard lock(be, global.proc_array_lock, LWLockMode::kShared);
   SnapshotData snapshot;
   snapshot.curcid = curcid;

@@ -160,6 +160,10 @@ class CheckPointer {
     WaitForDelayingTransactions(be_, DELAY_CHKPT_START);
     RETURN_IF_ERROR(client_.CheckPointGuts(be_));
     if (!PLANTED(redo_pointer_after_buffers)) RETURN_IF_ERROR(WriteBuffers());
+    if (PLANTED(wal_recycled_before_sync)) {
+      static_cast<void>(
+          RemoveOldXlogFiles(be_, checkpoint_.redo, ctl_.LogwrtResult.Write));
+    }
     Emit(CheckpointPhase::kSync);
     INJECTION_POINT(checkpoint_before_sync);
     if (!PLANTED(checkpoint_before_fsync)) ProcessSyncRequests(be_);

@@ -350,7 +350,7 @@ std::span<char> XLogInsertion::Impl::Assemble(RmgrId rmid, uint8_t info,
 // What hint images did before they were copied first: the page is read once
 // for the CRC and once more for the log, and others may set hints in between.
 void XLogInsertion::Impl::CopyPagesAgain() {
-  YIELD_POINT(wal_buffer_advance);
+  YIELD_POINT(hint_image_copy);
   if (compressed_size == 0) PutPayload(payload);
 }
 

@@ -23,6 +23,8 @@ void ReleaseOne(Backend& be, WALInsertLock& lock) {
   lock.insertingAt = 0;
   ++lock.releases;
   LWLockRelease(be, lock.lock);
+  bool handed_on = lock.lock.held_exclusive();
+  if (PLANTED(wal_insertion_end_not_told) && handed_on) return;
   ConditionVariableBroadcast(be, lock.progress);
 }
 
@@ -209,7 +211,12 @@ void WALInsertLockAcquireExclusive(Backend& be) {
     WALInsertLock& lock = *ctl.insert_locks[i];
     LWLockAcquire(be, lock.lock, LWLockMode::kExclusive);
     // Only the last lock says where this process inserts.
-    if (i + 1 < ctl.insert_locks.size()) UpdateVar(be, lock, ~XLogRecPtr{0});
+    if (i + 1 == ctl.insert_locks.size()) continue;
+    if (PLANTED(wal_insertion_end_not_told)) {
+      lock.insertingAt = ~XLogRecPtr{0};
+    } else {
+      UpdateVar(be, lock, ~XLogRecPtr{0});
+    }
   }
   XLogLocal(be).holdingAllLocks = true;
 }

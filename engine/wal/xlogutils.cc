@@ -151,6 +151,11 @@ Result<Buffer> XLogInitBufferForRedo(Backend& be, XLogReaderState& record,
                     "block to be initialized in redo routine must be marked "
                     "with WILL_INIT flag in the WAL record");
   }
+  if (PLANTED(redo_init_needs_existing_page)) {
+    ASSIGN_OR_RETURN(BlockNumber nblocks,
+                     SmgrNblocks(be, block.tag.rnode, block.tag.forkNum));
+    if (block.tag.blockNum >= nblocks) return NoSuchBlock(record, block_id);
+  }
   ASSIGN_OR_RETURN(Buffer buffer, ReadZeroedBlock(be, block.tag));
   EmitRedoPage(be, record, block.tag, XLogRedoAction::BLK_NEEDS_REDO);
   return buffer;

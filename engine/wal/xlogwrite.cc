@@ -153,7 +153,7 @@ class Writer {
 
   void FinishSegment() {
     INJECTION_POINT(wal_between_write_and_fsync);
-    IssueXLogFsync(be_);
+    if (!PLANTED(wal_segment_not_synced_at_switch)) IssueXLogFsync(be_);
     result_.Flush = result_.Write;
     INJECTION_POINT(wal_after_fsync);
     if (XLogCheckpointNeeded(be_, XLogLocal(be_).openLogSegNo)) {
