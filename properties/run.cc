@@ -15,6 +15,7 @@
 #include "properties/pgbench.h"
 #include "properties/run_driver.h"
 #include "properties/workload.h"
+#include "sim/env/race.h"
 #include "sim/fiber.h"
 #include "sim/trace.h"
 
@@ -250,6 +251,7 @@ env::Status ClassifyGaps(RunContext& context, const RunSpec& spec,
 
 env::Result<RunOutcome> Run(RunContext& context, const RunSpec& spec,
                             const RunOptions& options) {
+  env::Unwatched unwatched;
   faults::Evidence evidence;
   ASSIGN_OR_RETURN(RunOutcome outcome,
                    RunOnce(context, spec, options, &evidence));
