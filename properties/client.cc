@@ -4,6 +4,7 @@
 
 #include "engine/common/sites.h"
 #include "engine/ipc/proc.h"
+#include "sim/env/race.h"
 
 namespace properties {
 namespace {
@@ -18,15 +19,22 @@ void Announce(engine::Session& session, const PlanStatement& statement,
   session.backend().env->events->Emit(event);
 }
 
+// Where the node's code begins.
+std::vector<engine::StatementResult> CarryOut(engine::Session& session,
+                                              const PlanStatement& statement) {
+  env::Watched watched;
+  if (!statement.statement.has_value()) {
+    return session.ExecuteText(statement.sql);
+  }
+  std::vector<engine::StatementResult> results;
+  results.push_back(session.Execute(*statement.statement));
+  return results;
+}
+
 std::vector<engine::StatementResult> Execute(engine::Session& session,
                                              const PlanStatement& statement) {
   Announce(session, statement, 0);
-  std::vector<engine::StatementResult> results;
-  if (statement.statement.has_value()) {
-    results.push_back(session.Execute(*statement.statement));
-  } else {
-    results = session.ExecuteText(statement.sql);
-  }
+  std::vector<engine::StatementResult> results = CarryOut(session, statement);
   Announce(session, statement, 1);
   return results;
 }

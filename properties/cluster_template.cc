@@ -6,6 +6,7 @@
 
 #include "engine/common/sites.h"
 #include "engine/node/node.h"
+#include "sim/env/race.h"
 #include "sim/world.h"
 
 namespace properties {
@@ -38,9 +39,14 @@ env::Result<std::unique_ptr<sim::Disk>> Build(const engine::Config& config,
   disk->Attach(&world.device_host(host), nullptr);
   world.AttachFiles(host, disk.get());
   env::Status status(env::Code::kInterrupted, "initdb did not finish");
-  engine::Node node(&world.env(host), config);
-  world.SpawnRoot(host, "initdb",
-                  [&] { status = node.InitDb(wal_room_bytes); });
+  // Not on the stack: race checks would take the next template's node, in the
+  // same place, for this one.
+  auto node = std::make_unique<engine::Node>(&world.env(host), config);
+  world.SpawnRoot(host, "initdb", [&] {
+    env::Status made = node->InitDb(wal_room_bytes);
+    env::Unwatched unwatched;
+    status = std::move(made);
+  });
   sim::World::StopReason reason = world.Run();
   if (reason != sim::World::StopReason::kIdle) {
     std::string why = sim::StopReasonName(reason);

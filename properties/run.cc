@@ -17,6 +17,7 @@
 #include "properties/run_driver.h"
 #include "properties/session_plan.h"
 #include "properties/workload.h"
+#include "sim/env/race.h"
 #include "sim/fiber.h"
 #include "sim/trace.h"
 
@@ -274,6 +275,7 @@ void ClassifyOutside(const faults::Evidence& evidence, RunOutcome* outcome) {
 
 env::Result<RunOutcome> Run(RunContext& context, const RunSpec& spec,
                             const RunOptions& options) {
+  env::Unwatched unwatched;
   faults::Evidence evidence;
   ASSIGN_OR_RETURN(RunOutcome outcome,
                    RunOnce(context, spec, options, &evidence));

@@ -10,6 +10,7 @@
 #include "engine/sql/parse.h"
 #include "properties/blast_radius.h"
 #include "properties/decoders/wal_decoder.h"
+#include "sim/env/race.h"
 
 namespace properties {
 namespace {
@@ -66,6 +67,13 @@ std::vector<std::string> SplitLines(const std::string& text) {
     at = end + 1;
   }
   return lines;
+}
+
+// Where the node's code begins, for race checks.
+engine::StatementResult Execute(engine::Session& session,
+                                const engine::Statement& statement) {
+  env::Watched watched;
+  return session.Execute(statement);
 }
 
 }  // namespace
@@ -224,6 +232,7 @@ void RunDriver::StartNode() {
   engine::Node* node = node_.get();
   env::TaskId postmaster = world_.SpawnRoot(host_, "postmaster", [this, node] {
     node->Main();
+    env::Unwatched unwatched;
     Stop(StopCause::kNodeEnded);
   });
   crash_faults_->ProtectTask(postmaster);
@@ -322,7 +331,11 @@ void RunDriver::OnReady() {
   if (inspecting_) return;
   inspecting_ = true;
   node_->AddClient(
-      "inspector", [this](engine::Session& session) { Inspect(session); },
+      "inspector",
+      [this](engine::Session& session) {
+        env::Unwatched unwatched;
+        Inspect(session);
+      },
       /*first=*/true);
 }
 
@@ -330,7 +343,7 @@ engine::StatementResult RunDriver::Look(engine::Session& session,
                                         const std::string& sql) {
   while (true) {
     uint64_t before = FaultsTold();
-    engine::StatementResult result = session.Execute(Parsed(sql));
+    engine::StatementResult result = Execute(session, Parsed(sql));
     if (result.status.ok() || FaultsTold() == before ||
         disk_faults_->file_system_down()) {
       return result;
@@ -384,6 +397,7 @@ void RunDriver::OnInspected() {
       node_->AddClient(
           "setup",
           [this](engine::Session& session) {
+            env::Unwatched unwatched;
             setup_status_ = RunSetup(parts_.plan, this, session);
             Stop(StopCause::kSetupDone);
           },
@@ -451,6 +465,7 @@ void RunDriver::BeginWork() {
       if (client->done()) continue;
       Client* c = client.get();
       node_->AddClient(c->name(), [this, c](engine::Session& session) {
+        env::Unwatched unwatched;
         c->Run(session);
         bool all_done = true;
         for (const auto& other : clients_) all_done &= other->finished();

@@ -17,6 +17,12 @@
 #define MUSTH_NO_ASAN
 #endif
 
+#ifdef MUSTH_TSAN
+#define MUSTH_NO_TSAN __attribute__((no_sanitize("thread")))
+#else
+#define MUSTH_NO_TSAN
+#endif
+
 namespace sim {
 namespace {
 
@@ -57,6 +63,12 @@ size_t StackPool::StackSize() {
 #endif
 }
 
+StackPool::StackPool() {
+#ifdef MUSTH_TSAN
+  owner_ = __tsan_get_current_fiber();
+#endif
+}
+
 StackPool::~StackPool() {
   for (char* stack : free_) {
     munmap(stack - PageSize(), StackSize() + PageSize());
@@ -79,7 +91,15 @@ char* StackPool::Take() {
   return static_cast<char*>(map) + PageSize();
 }
 
-void StackPool::Give(char* stack) { free_.push_back(stack); }
+void StackPool::Give(char* stack) {
+#ifdef MUSTH_TSAN
+  // What the old fiber did on it is no race with the next one.
+  munmap(stack - PageSize(), StackSize() + PageSize());
+  --mapped_;
+#else
+  free_.push_back(stack);
+#endif
+}
 
 void StackPool::Abandon(char* stack) {
   SIM_CHECK(mapped_ > 0);
@@ -87,7 +107,13 @@ void StackPool::Abandon(char* stack) {
   KeepReachable(stack, StackSize());
 }
 
-Fiber::Fiber() : exception_state_(abi::__cxa_get_globals()) {}
+// The thread's own code is the world's: not judged.
+Fiber::Fiber() : exception_state_(abi::__cxa_get_globals()) {
+  env::RaceIgnoreBegin();
+#ifdef MUSTH_TSAN
+  tsan_ = __tsan_get_current_fiber();
+#endif
+}
 
 Fiber::Fiber(StackPool* pool, Entry entry, void* arg)
     : exception_state_(abi::__cxa_get_globals()),
@@ -112,6 +138,20 @@ void Fiber::MakeContext() {
   bottom_ = stack_;
   size_ = StackPool::StackSize() - Colour(stack_);
   context_ = make_fcontext(stack_ + size_, size_, &Fiber::Start);
+  MakeTsanFiber();
+}
+
+// Made in the name of the thread's own fiber, so that nothing is ordered
+// between the new fiber and whoever happens to run. Begins unwatched.
+void Fiber::MakeTsanFiber() {
+#ifdef MUSTH_TSAN
+  void* running = __tsan_get_current_fiber();
+  __tsan_switch_to_fiber(pool_->owner_, __tsan_switch_to_fiber_no_sync);
+  tsan_ = __tsan_create_fiber(0);
+  __tsan_switch_to_fiber(tsan_, __tsan_switch_to_fiber_no_sync);
+  env::RaceIgnoreBegin();
+  __tsan_switch_to_fiber(running, __tsan_switch_to_fiber_no_sync);
+#endif
 }
 
 // The first code on a new stack.
@@ -128,17 +168,26 @@ void Fiber::Start(transfer_t from) {
 }
 
 Fiber::~Fiber() {
+  if (pool_ == nullptr) env::RaceIgnoreEnd();
   if (stack_ == nullptr) return;
   SIM_CHECK(!suspended_);
+#ifdef MUSTH_TSAN
+  __tsan_destroy_fiber(tsan_);
+#endif
   pool_->Give(stack_);
 }
 
-// Not instrumented: the first call frees the fake stack it would run on.
-MUSTH_NO_ASAN void Fiber::ExitTo(Fiber* to) {
+// Not instrumented: the first call frees the fake stack it would run on, and
+// between the end of its ignores and the switch nothing may be judged.
+MUSTH_NO_ASAN MUSTH_NO_TSAN void Fiber::ExitTo(Fiber* to) {
   target_ = to;
   suspended_ = false;
 #ifdef MUSTH_ASAN
   __sanitizer_start_switch_fiber(nullptr, to->bottom_, to->size_);
+#endif
+#ifdef MUSTH_TSAN
+  env::RaceIgnoreEnd();
+  __tsan_switch_to_fiber(to->tsan_, __tsan_switch_to_fiber_no_sync);
 #endif
   jump_fcontext(to->context_, this);
   SIM_UNREACHABLE();

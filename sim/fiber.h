@@ -3,8 +3,9 @@
 // Boost's fcontext moves the registers; around it each switch keeps what the
 // C++ runtime ties to the thread apart per fiber: the 16 bytes of exception
 // state and, under AddressSanitizer, the bounds of the stack and its fake
-// stack. A suspended fiber is never destroyed from outside: it is resumed to
-// unwind itself, or abandoned for good.
+// stack. To ThreadSanitizer a fiber is a thread, and a switch orders nothing
+// (sim/env/race.h). A suspended fiber is never destroyed from outside: it is
+// resumed to unwind itself, or abandoned for good.
 //
 //   low                                                              high
 //   | guard page | free, grows downwards ◄──              frames | entry |
@@ -16,6 +17,8 @@
 #include <cstdint>
 #include <cstring>
 #include <vector>
+
+#include "sim/env/race.h"
 
 #if defined(__SANITIZE_ADDRESS__)
 #define MUSTH_ASAN 1
@@ -37,7 +40,7 @@ class StackPool {
   // Usable bytes of a stack. Units: bytes.
   static size_t StackSize();
 
-  StackPool() = default;
+  StackPool();
   ~StackPool();
   StackPool(const StackPool&) = delete;
   StackPool& operator=(const StackPool&) = delete;
@@ -52,8 +55,13 @@ class StackPool {
   void Abandon(char* stack);
 
  private:
+  friend class Fiber;
+
   std::vector<char*> free_;
   size_t mapped_ = 0;
+#ifdef MUSTH_TSAN
+  void* owner_;  // the thread's own fiber; makes all others
+#endif
 };
 
 class Fiber {
@@ -84,6 +92,9 @@ class Fiber {
 #ifdef MUSTH_ASAN
     __sanitizer_start_switch_fiber(&fake_stack_, to->bottom_, to->size_);
 #endif
+#ifdef MUSTH_TSAN
+    __tsan_switch_to_fiber(to->tsan_, __tsan_switch_to_fiber_no_sync);
+#endif
     boost::context::detail::transfer_t from =
         boost::context::detail::jump_fcontext(to->context_, this);
     auto* left = static_cast<Fiber*>(from.data);
@@ -107,6 +118,7 @@ class Fiber {
 
   static void Start(boost::context::detail::transfer_t from);
   void MakeContext();
+  void MakeTsanFiber();
 
   void* context_ = nullptr;  // where to go on, while suspended
   Fiber* target_ = nullptr;  // whom it left for
@@ -120,6 +132,9 @@ class Fiber {
   [[maybe_unused]] void* fake_stack_ = nullptr;
   const void* bottom_ = nullptr;
   size_t size_ = 0;
+#ifdef MUSTH_TSAN
+  void* tsan_ = nullptr;
+#endif
 };
 
 }  // namespace sim

@@ -33,6 +33,7 @@ Host::Host(HostShared* shared, env::HostId id, env::SiteTable sites,
   env_.random = this;
   env_.events = this;
   env_.planted = planted_.empty() ? nullptr : planted_.data();
+  race_.Wrap(&env_);
 }
 
 uint64_t Host::site_hits(env::SiteId site) const {
@@ -49,6 +50,10 @@ void Host::NextIncarnation() {
 }
 
 env::TaskId Host::SpawnRoot(std::string_view name, std::function<void()> body) {
+  return StartRoot(name, race_.WrapBody(std::move(body)));
+}
+
+env::TaskId Host::StartRoot(std::string_view name, std::function<void()> body) {
   if (!std::exchange(started_, true)) {
     Emit(env::EventKind::kHostStart, incarnation_);
   }
@@ -71,7 +76,7 @@ Operation Host::Pass(env::SiteId site) {
 env::TaskId Host::Spawn(std::string_view name, std::function<void()> body) {
   Task* self = shared_->scheduler->current();
   if (self == nullptr || self->host != env_.host) {
-    return SpawnRoot(name, std::move(body));
+    return StartRoot(name, std::move(body));
   }
   return shared_->scheduler
       ->Spawn(&env_, self->id, self->scope, name, std::move(body))

@@ -16,6 +16,7 @@
 #include "sim/device_host.h"
 #include "sim/env/env.h"
 #include "sim/events.h"
+#include "sim/race_env.h"
 #include "sim/scheduler.h"
 #include "sim/sim_sites.h"
 
@@ -42,6 +43,7 @@ class Host final : public env::Tasks,
        std::vector<uint8_t> planted);
 
   env::Env& env() { return env_; }
+  void AttachFiles(env::Files* files) { env_.files = race_.WrapFiles(files); }
   uint32_t incarnation() const { return incarnation_; }
   uint64_t site_hits(env::SiteId site) const;
   // Discards what belongs to this incarnation and begins the next one.
@@ -83,6 +85,7 @@ class Host final : public env::Tasks,
     CrashPlace place = CrashPlace::kStep;
   };
 
+  env::TaskId StartRoot(std::string_view name, std::function<void()> body);
   // Counts the site and returns the operation that passes it.
   Operation Pass(env::SiteId site);
 
@@ -94,6 +97,7 @@ class Host final : public env::Tasks,
   Scope scope_;
   env::LookupMap<env::SiteId, uint64_t> draws_;  // outside of tasks
   env::Env env_;
+  RaceEnv race_;
 };
 
 }  // namespace sim

@@ -163,7 +163,7 @@ env::HostId World::AddHost(env::SiteTable node_sites,
 DeviceHost& World::device_host(env::HostId host) { return impl_->host(host); }
 
 void World::AttachFiles(env::HostId host, env::Files* files) {
-  env(host).files = files;
+  impl_->host(host).AttachFiles(files);
 }
 
 env::Env& World::env(env::HostId host) { return impl_->host(host).env(); }

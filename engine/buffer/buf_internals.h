@@ -1,7 +1,8 @@
 // BufferDesc and the buffer manager's state.
 //
 // A descriptor's flags, refcount and tag change only between suspending calls,
-// so they need no header lock; whoever suspends looks at them again after.
+// so their header lock is not taken, only marked (sim/env/race.h); whoever
+// suspends looks at them again after.
 // Source: src/include/storage/buf_internals.h.
 #ifndef MUSTH_ENGINE_BUFFER_BUF_INTERNALS_H_
 #define MUSTH_ENGINE_BUFFER_BUF_INTERNALS_H_
@@ -15,6 +16,7 @@
 #include "engine/common/checksum.h"
 #include "engine/ipc/latch.h"
 #include "engine/ipc/lwlock.h"
+#include "sim/env/race.h"
 
 namespace engine {
 
@@ -42,7 +44,21 @@ struct BufferDesc {
   ConditionVariable io_cv;   // the end of the I/O in progress
   ConditionVariable pin_cv;  // fewer pins
 
+  // Requires: the header lock.
   bool Is(uint32_t flag) const { return (flags & flag) != 0; }
+  bool IsDirtiedAnew() const {
+    constexpr uint32_t kDirtied = BM_DIRTY | BM_JUST_DIRTIED;
+    return (flags & kDirtied) == kDirtied;
+  }
+  // As of now.
+  bool IsNow(uint32_t flag) const {
+    env::AtomicSection buf_hdr_lock(&flags);
+    return Is(flag);
+  }
+  int PinsNow() const {
+    env::AtomicSection buf_hdr_lock(&flags);
+    return refcount;
+  }
 };
 
 // The pages, aligned as a device wants them. Not cleared: a page is read or

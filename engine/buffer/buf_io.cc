@@ -9,6 +9,7 @@ void PinBuffer(Backend& be, BufferDesc& buf, bool bump) {
   int32_t& mine = PrivateRefCount(be, buf);
   if (mine++ > 0) return;
   ++LocalBuffers(be).pinned;
+  env::AtomicSection buf_hdr_lock(&buf.flags);
   ++buf.refcount;
   if (bump && buf.usage_count < BM_MAX_USAGE_COUNT) ++buf.usage_count;
 }
@@ -18,6 +19,7 @@ void UnpinBuffer(Backend& be, BufferDesc& buf) {
   SIM_CHECK(mine > 0);
   if (--mine > 0) return;
   --LocalBuffers(be).pinned;
+  env::AtomicSection buf_hdr_lock(&buf.flags);
   SIM_CHECK(buf.refcount > 0);
   SIM_CHECK(buf.content_lock.free() || !LWLockHeldByMe(be, buf.content_lock));
   --buf.refcount;
@@ -28,6 +30,7 @@ void UnpinBuffer(Backend& be, BufferDesc& buf) {
 }
 
 void ForgetBuffer(Backend& be, BufferDesc& buf) {
+  env::AtomicSection buf_hdr_lock(&buf.flags);
   SIM_CHECK(buf.refcount == 0 && !buf.Is(BM_IO_IN_PROGRESS));
   BufferShared& shared = SharedBuffers(be);
   if (buf.Is(BM_TAG_VALID)) shared.table.Delete(buf.tag);
@@ -38,12 +41,13 @@ void ForgetBuffer(Backend& be, BufferDesc& buf) {
 }
 
 bool StartBufferIO(Backend& be, BufferDesc& buf, bool for_input) {
-  if (buf.Is(BM_IO_IN_PROGRESS)) {
+  if (buf.IsNow(BM_IO_IN_PROGRESS)) {
     do {
       ConditionVariableSleep(be, buf.io_cv);
-    } while (buf.Is(BM_IO_IN_PROGRESS));
+    } while (buf.IsNow(BM_IO_IN_PROGRESS));
     ConditionVariableCancelSleep(be, buf.io_cv);
   }
+  env::AtomicSection buf_hdr_lock(&buf.flags);
   bool needless = for_input ? buf.Is(BM_VALID) : !buf.Is(BM_DIRTY);
   if (needless) return false;
   buf.flags |= BM_IO_IN_PROGRESS;
@@ -52,6 +56,7 @@ bool StartBufferIO(Backend& be, BufferDesc& buf, bool for_input) {
 
 void TerminateBufferIO(Backend& be, BufferDesc& buf, bool clear_dirty,
                        uint32_t set_flags) {
+  env::AtomicSection buf_hdr_lock(&buf.flags);
   SIM_CHECK(buf.Is(BM_IO_IN_PROGRESS));
   buf.flags &= ~(BM_IO_IN_PROGRESS | BM_IO_ERROR);
   bool redirtied = buf.Is(BM_JUST_DIRTIED);
@@ -62,11 +67,27 @@ void TerminateBufferIO(Backend& be, BufferDesc& buf, bool clear_dirty,
   ConditionVariableBroadcast(be, buf.io_cv);
 }
 
+namespace {
+
+// Says that somebody waits, unless there is nothing to wait for.
+bool MustWaitForPins(BufferDesc& buf, const BufferTag& tag, int pins,
+                     bool say_so) {
+  env::AtomicSection buf_hdr_lock(&buf.flags);
+  if (buf.refcount < pins || buf.tag != tag) return false;
+  if (say_so) buf.flags |= BM_PIN_COUNT_WAITER;
+  return true;
+}
+
+}  // namespace
+
 void WaitForPins(Backend& be, BufferDesc& buf, const BufferTag& tag, int pins) {
-  if (buf.refcount < pins) return;
-  while (buf.refcount >= pins && buf.tag == tag) {
-    if (PLANTED(pin_waiter_flag_set_late)) YIELD_POINT(pin_waiter_gap);
-    buf.flags |= BM_PIN_COUNT_WAITER;
+  if (buf.PinsNow() < pins) return;
+  bool late = PLANTED(pin_waiter_flag_set_late);
+  while (MustWaitForPins(buf, tag, pins, !late)) {
+    if (late) {
+      YIELD_POINT(pin_waiter_gap);
+      buf.flags |= BM_PIN_COUNT_WAITER;
+    }
     ConditionVariableSleep(be, buf.pin_cv);
   }
   ConditionVariableCancelSleep(be, buf.pin_cv);
@@ -82,6 +103,19 @@ void FlushWalForPage(Backend& be, XLogRecPtr lsn) {
   hooks->FlushWal(be, lsn);
 }
 
+// The LSN may move under a share lock, as long as the page is clean.
+XLogRecPtr LsnOf(const BufferDesc& buf, const char* page) {
+  env::AtomicSection buf_hdr_lock(&buf.flags);
+  return PageGetLSN(page);
+}
+
+// Returns the page's LSN. From here on whoever dirties it does so anew.
+XLogRecPtr BeginWrite(BufferDesc& buf, const char* page) {
+  env::AtomicSection buf_hdr_lock(&buf.flags);
+  buf.flags &= ~BM_JUST_DIRTIED;
+  return PageGetLSN(page);
+}
+
 XLogRecPtr WalFlushedUpTo(Backend& be) {
   BufferWalHooks* hooks = SharedBuffers(be).wal_hooks;
   return hooks == nullptr ? kInvalidXLogRecPtr : hooks->FlushedUpTo(be);
@@ -93,13 +127,12 @@ Status FlushBuffer(Backend& be, BufferDesc& buf) {
   SIM_CHECK(!buf.content_lock.free());
   if (!StartBufferIO(be, buf, /*for_input=*/false)) return {};
   const char* page = PageOf(be, buf);
-  XLogRecPtr lsn = PageGetLSN(page);
-  buf.flags &= ~BM_JUST_DIRTIED;
+  XLogRecPtr lsn = BeginWrite(buf, page);
   FlushWalForPage(be, lsn);
 
   // Hint bits may have been set meanwhile, but a share lock does not let the
   // LSN of a dirty page move.
-  SIM_CHECK(PageGetLSN(page) == lsn);
+  SIM_CHECK(LsnOf(buf, page) == lsn);
   std::span<char, BLCKSZ> copy(LocalBuffers(be).write_copy);
   PageSetChecksumCopy(page, ChecksumBlock(be.config(), buf.tag),
                       be.config().data_checksums, copy);

@@ -1,11 +1,12 @@
 // BufTable: which buffer holds which block.
 // Source: src/backend/storage/buffer/buf_table.c.
-// Differs: one table without partition locks; nothing suspends inside.
+// Differs: one table whose lock is not taken; nothing suspends inside.
 #ifndef MUSTH_ENGINE_BUFFER_BUF_TABLE_H_
 #define MUSTH_ENGINE_BUFFER_BUF_TABLE_H_
 
 #include "engine/common/types.h"
 #include "sim/env/lookup_map.h"
+#include "sim/env/race.h"
 
 namespace engine {
 
@@ -27,15 +28,20 @@ class BufTable {
 
   // The buffer (1-based), or 0.
   int32_t Lookup(const BufferTag& tag) const {
+    env::AtomicSection buf_mapping_lock(this);
     const int32_t* found = map_.Find(tag);
     return found == nullptr ? 0 : *found;
   }
   // Requires: tag is absent.
   void Insert(const BufferTag& tag, int32_t buffer) {
+    env::AtomicSection buf_mapping_lock(this);
     SIM_CHECK(map_.Insert(tag, buffer));
   }
   // Requires: tag is present.
-  void Delete(const BufferTag& tag) { SIM_CHECK(map_.Erase(tag)); }
+  void Delete(const BufferTag& tag) {
+    env::AtomicSection buf_mapping_lock(this);
+    SIM_CHECK(map_.Erase(tag));
+  }
   size_t size() const { return map_.size(); }
 
  private:

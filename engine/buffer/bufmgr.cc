@@ -21,6 +21,7 @@ struct Allocation {
 // Gives back a victim that is not needed after all.
 void ReturnVictim(Backend& be, BufferDesc& buf) {
   UnpinBuffer(be, buf);
+  env::AtomicSection buf_hdr_lock(&buf.flags);
   if (buf.refcount == 0 && !buf.Is(BM_TAG_VALID)) {
     SharedBuffers(be).policy->Freed(buf.id);
   }
@@ -37,6 +38,12 @@ Status WriteVictim(Backend& be, BufferDesc& buf) {
   return status;
 }
 
+// Requires: pin.
+bool IsCleanAndMine(const BufferDesc& buf) {
+  env::AtomicSection buf_hdr_lock(&buf.flags);
+  return buf.refcount == 1 && !buf.Is(BM_DIRTY);
+}
+
 // A clean buffer that only this backend has pinned. Suspends: yes.
 Result<BufferDesc*> GetVictimBuffer(Backend& be) {
   BufferShared& shared = SharedBuffers(be);
@@ -47,7 +54,7 @@ Result<BufferDesc*> GetVictimBuffer(Backend& be) {
     }
     BufferDesc& buf = GetBufferDescriptor(be, id);
     PinBuffer(be, buf, /*bump=*/false);
-    if (buf.Is(BM_DIRTY)) {
+    if (buf.IsNow(BM_DIRTY)) {
       Status status = WriteVictim(be, buf);
       if (!status.ok()) {
         UnpinBuffer(be, buf);
@@ -55,13 +62,14 @@ Result<BufferDesc*> GetVictimBuffer(Backend& be) {
       }
     }
     // While it was written somebody may have pinned or dirtied it.
-    if (buf.refcount == 1 && !buf.Is(BM_DIRTY)) return &buf;
+    if (IsCleanAndMine(buf)) return &buf;
     ReturnVictim(be, buf);
   }
 }
 
 // Gives a victim its new identity and begins its I/O. Suspends: no.
 void RetagVictim(Backend& be, BufferDesc& buf, const BufferTag& tag) {
+  env::AtomicSection buf_hdr_lock(&buf.flags);
   SIM_CHECK(buf.refcount == 1 && PrivateRefCount(be, buf) == 1);
   SIM_CHECK(!buf.Is(BM_DIRTY | BM_IO_IN_PROGRESS) && buf.content_lock.free());
   BufTable& table = SharedBuffers(be).table;
@@ -82,7 +90,7 @@ Result<Allocation> BufferAlloc(Backend& be, const BufferTag& tag) {
     if (Buffer id = table.Lookup(tag); id != kInvalidBuffer) {
       BufferDesc& buf = GetBufferDescriptor(be, id);
       PinBuffer(be, buf, /*bump=*/true);
-      if (buf.Is(BM_VALID)) return Allocation{&buf, true};
+      if (buf.IsNow(BM_VALID)) return Allocation{&buf, true};
       // Somebody is reading it. If that fails, it is this backend's turn.
       bool mine = StartBufferIO(be, buf, /*for_input=*/true);
       return Allocation{&buf, !mine};
@@ -140,9 +148,9 @@ Result<bool> BlockExists(Backend& be, const BufferTag& tag) {
 }
 
 void SetDirty(Backend& be, BufferDesc& buf) {
-  constexpr uint32_t kDirtied = BM_DIRTY | BM_JUST_DIRTIED;
-  if ((buf.flags & kDirtied) == kDirtied) return;
-  buf.flags |= kDirtied;
+  env::AtomicSection buf_hdr_lock(&buf.flags);
+  if (buf.IsDirtiedAnew()) return;
+  buf.flags |= BM_DIRTY | BM_JUST_DIRTIED;
   be.env->events->Emit(env::EventKind::kPageDirty, EventPage(buf.tag),
                        static_cast<uint64_t>(buf.tag.forkNum),
                        PageGetLSN(PageOf(be, buf)));
@@ -223,13 +231,16 @@ Result<Buffer> ExtendRelation(Backend& be, const RelFileNode& rnode,
   }
   if (got.valid) {
     // Redo may have left a cached zero page behind the end of the file.
-    if (!PageIsNew(page) || buf.Is(BM_DIRTY)) {
+    if (!PageIsNew(page) || buf.IsNow(BM_DIRTY)) {
       UnpinBuffer(be, buf);
       return SqlError(ERRCODE_DATA_CORRUPTED,
                       "unexpected data beyond EOF in block {} of relation {}",
                       block, RelationPath(rnode, fork));
     }
-    buf.flags &= ~BM_VALID;
+    {
+      env::AtomicSection buf_hdr_lock(&buf.flags);
+      buf.flags &= ~BM_VALID;
+    }
     SIM_CHECK(StartBufferIO(be, buf, /*for_input=*/true));
   }
   std::memset(page, 0, BLCKSZ);
@@ -281,7 +292,7 @@ void LockBufferForCleanup(Backend& be, Buffer buffer) {
   SIM_CHECK(PrivateRefCount(be, buf) == 1);
   while (true) {
     LWLockAcquire(be, buf.content_lock, LWLockMode::kExclusive);
-    if (buf.refcount == 1) return;
+    if (buf.PinsNow() == 1) return;
     LWLockRelease(be, buf.content_lock);
     WaitForPins(be, buf, buf.tag, 2);
   }
@@ -289,7 +300,7 @@ void LockBufferForCleanup(Backend& be, Buffer buffer) {
 
 bool ConditionalLockBufferForCleanup(Backend& be, Buffer buffer) {
   BufferDesc& buf = PinnedBuffer(be, buffer);
-  if (PrivateRefCount(be, buf) != 1 || buf.refcount != 1) return false;
+  if (PrivateRefCount(be, buf) != 1 || buf.PinsNow() != 1) return false;
   return ConditionalLockBuffer(be, buffer);
 }
 
@@ -297,7 +308,7 @@ bool IsBufferCleanupOK(Backend& be, Buffer buffer) {
   BufferDesc& buf = PinnedBuffer(be, buffer);
   SIM_CHECK(buf.content_lock.held_exclusive() &&
             LWLockHeldByMe(be, buf.content_lock));
-  return PrivateRefCount(be, buf) == 1 && buf.refcount == 1;
+  return PrivateRefCount(be, buf) == 1 && buf.PinsNow() == 1;
 }
 
 char* BufferGetPage(Backend& be, Buffer buffer) {
@@ -306,6 +317,12 @@ char* BufferGetPage(Backend& be, Buffer buffer) {
 
 BufferTag BufferGetTag(Backend& be, Buffer buffer) {
   return PinnedBuffer(be, buffer).tag;
+}
+
+XLogRecPtr BufferGetLSNAtomic(Backend& be, Buffer buffer) {
+  const BufferDesc& buf = PinnedBuffer(be, buffer);
+  env::AtomicSection buf_hdr_lock(&buf.flags);
+  return PageGetLSN(PageOf(be, buf));
 }
 
 void MarkBufferDirty(Backend& be, Buffer buffer) {
@@ -318,8 +335,10 @@ void MarkBufferDirty(Backend& be, Buffer buffer) {
 void MarkBufferDirtyHint(Backend& be, Buffer buffer) {
   BufferDesc& buf = PinnedBuffer(be, buffer);
   SIM_CHECK(LWLockHeldByMe(be, buf.content_lock));
-  constexpr uint32_t kDirtied = BM_DIRTY | BM_JUST_DIRTIED;
-  if ((buf.flags & kDirtied) == kDirtied) return;
+  {
+    env::AtomicSection buf_hdr_lock(&buf.flags);
+    if (buf.IsDirtiedAnew()) return;
+  }
   bool logs_hints = be.config().data_checksums || be.config().wal_log_hints;
   BufferWalHooks* hooks = SharedBuffers(be).wal_hooks;
   if (!logs_hints || hooks == nullptr) return SetDirty(be, buf);
@@ -333,10 +352,13 @@ void MarkBufferDirtyHint(Backend& be, Buffer buffer) {
   uint8_t before = delay;
   delay |= DELAY_CHKPT_START;
   XLogRecPtr lsn = hooks->SaveBufferForHint(be, buffer);
-  if (lsn != kInvalidXLogRecPtr && !buf.Is(BM_DIRTY)) {
-    PageSetLSN(PageOf(be, buf), lsn);
+  {
+    env::AtomicSection buf_hdr_lock(&buf.flags);
+    if (lsn != kInvalidXLogRecPtr && !buf.Is(BM_DIRTY)) {
+      PageSetLSN(PageOf(be, buf), lsn);
+    }
+    SetDirty(be, buf);
   }
-  SetDirty(be, buf);
   delay = before;
 }
 

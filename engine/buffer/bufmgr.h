@@ -86,6 +86,9 @@ bool IsBufferCleanupOK(Backend& be, Buffer buffer);
 // The page. Valid while pinned.
 char* BufferGetPage(Backend& be, Buffer buffer);
 BufferTag BufferGetTag(Backend& be, Buffer buffer);
+// The page's LSN where only a share lock, or none, is held: MarkBufferDirtyHint
+// may be moving it.
+XLogRecPtr BufferGetLSNAtomic(Backend& be, Buffer buffer);
 
 // Requires: exclusive lock. Suspends: no.
 void MarkBufferDirty(Backend& be, Buffer buffer);

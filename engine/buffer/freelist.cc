@@ -9,10 +9,12 @@ ClockSweep::ClockSweep(size_t buffers) {
 }
 
 Buffer ClockSweep::NextVictim(std::vector<BufferDesc>& buffers) {
+  env::AtomicSection buffer_strategy_lock(this);
   while (!free_.empty()) {
     Buffer buffer = free_.front();
     free_.pop_front();
     const BufferDesc& buf = buffers[static_cast<size_t>(buffer - 1)];
+    env::AtomicSection buf_hdr_lock(&buf.flags);
     if (buf.refcount == 0 && !buf.Is(BM_TAG_VALID)) return buffer;
   }
   // A whole round without any count to take from means that all are pinned.
@@ -20,6 +22,7 @@ Buffer ClockSweep::NextVictim(std::vector<BufferDesc>& buffers) {
   while (tries > 0) {
     BufferDesc& buf = buffers[hand_];
     hand_ = (hand_ + 1) % buffers.size();
+    env::AtomicSection buf_hdr_lock(&buf.flags);
     if (buf.refcount != 0) {
       --tries;
     } else if (buf.usage_count > 0) {

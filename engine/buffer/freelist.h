@@ -20,8 +20,14 @@ class ClockSweep : public ReplacementPolicy {
   explicit ClockSweep(size_t buffers);
 
   Buffer NextVictim(std::vector<BufferDesc>& buffers) override;
-  void Freed(Buffer buffer) override { free_.push_front(buffer); }
-  Buffer NextToScan() const override { return static_cast<Buffer>(hand_ + 1); }
+  void Freed(Buffer buffer) override {
+    env::AtomicSection buffer_strategy_lock(this);
+    free_.push_front(buffer);
+  }
+  Buffer NextToScan() const override {
+    env::AtomicSection buffer_strategy_lock(this);
+    return static_cast<Buffer>(hand_ + 1);
+  }
 
  private:
   std::deque<Buffer> free_;  // entries may be stale: then they are dropped

@@ -19,9 +19,31 @@
 #include "engine/txn/varsup.h"
 #include "engine/txn/xact.h"
 #include "engine/wal/xloginsert.h"
+#include "sim/env/race.h"
 
 namespace engine {
 namespace {
+
+// Enters the name for xid, or returns the running transaction that has it.
+// Suspends: no.
+TransactionId TryReserveName(Backend& be,
+                             std::map<std::string, TransactionId>& names,
+                             const std::string& name, TransactionId xid) {
+  // The lock of the leaf of PostgreSQL's pg_class_relname_nsp_index.
+  env::AtomicSection content_lock(&names);
+  auto found = names.find(name);
+  if (found != names.end() && found->second != xid &&
+      TransactionIdIsInProgress(be, found->second)) {
+    return found->second;
+  }
+  // Ended transactions' entries go.
+  for (auto it = names.begin(); it != names.end();) {
+    it = TransactionIdIsInProgress(be, it->second) ? std::next(it)
+                                                   : names.erase(it);
+  }
+  names[name] = xid;
+  return kInvalidTransactionId;
+}
 
 // Becomes the only transaction that creates a relation of that name, after
 // waiting for another one that does. Without a unique index, this is what
@@ -32,20 +54,10 @@ Status ReserveName(Backend& be, const std::string& name) {
   std::map<std::string, TransactionId>& names =
       SharedCatalog(be).names_in_creation;
   for (;;) {
-    auto it = names.find(name);
-    if (it == names.end() || it->second == xid ||
-        !TransactionIdIsInProgress(be, it->second)) {
-      break;
-    }
-    RETURN_IF_ERROR(XactLockTableWait(be, it->second));
+    TransactionId other = TryReserveName(be, names, name, xid);
+    if (other == kInvalidTransactionId) return {};
+    RETURN_IF_ERROR(XactLockTableWait(be, other));
   }
-  // From the check to here nothing suspends. Ended transactions' entries go.
-  for (auto it = names.begin(); it != names.end();) {
-    it = TransactionIdIsInProgress(be, it->second) ? std::next(it)
-                                                   : names.erase(it);
-  }
-  names[name] = xid;
-  return {};
 }
 
 // An OID that no relation file has: a crash may leave files behind whose
@@ -191,8 +203,11 @@ Result<Relation> CreateTable(Backend& be, std::string_view name,
   rel->fillfactor = fillfactor;
   RETURN_IF_ERROR(RelationCreateStorage(be, rel->rd_node));
 
-  RegisterXactCallback(
-      be, [](Backend& backend, bool) { ++SharedCatalog(backend).generation; });
+  RegisterXactCallback(be, [](Backend& backend, bool) {
+    CatalogShared& shared = SharedCatalog(backend);
+    env::AtomicSection sinval_write_lock(&shared.generation);
+    ++shared.generation;
+  });
   PgClassRow row;
   row.oid = oid;
   row.relname = name;

@@ -15,6 +15,7 @@
 #include "engine/txn/procarray.h"
 #include "engine/txn/xact.h"
 #include "sim/env/lookup_map.h"
+#include "sim/env/race.h"
 
 namespace engine {
 namespace {
@@ -32,11 +33,18 @@ CatalogLocal& LocalCatalog(Backend& be) {
   return be.local.Get<CatalogLocal>(Layer::kCatalog);
 }
 
+// PostgreSQL's backends read invalidation messages instead.
+uint64_t SharedGeneration(Backend& be) {
+  CatalogShared& shared = SharedCatalog(be);
+  env::AtomicSection sinval_read_lock(&shared.generation);
+  return shared.generation;
+}
+
 // Forgets what is cached if any transaction that changed catalogs has ended
 // since. Suspends: no.
 void AcceptInvalidation(Backend& be) {
   CatalogLocal& local = LocalCatalog(be);
-  uint64_t generation = SharedCatalog(be).generation;
+  uint64_t generation = SharedGeneration(be);
   if (local.generation == generation) return;
   local.generation = generation;
   local.by_name.Clear();

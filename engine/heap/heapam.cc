@@ -6,6 +6,7 @@
 #include "engine/heap/heapam_internal.h"
 #include "engine/lock/lmgr.h"
 #include "engine/txn/xact.h"
+#include "sim/env/race.h"
 
 namespace engine {
 namespace {
@@ -133,8 +134,10 @@ void EmitTupleDelete(Backend& be, const RelationData& rel, ItemPointerData tid,
 
 void EmitTupleRead(Backend& be, const RelationData& rel, ItemPointerData tid,
                    const HeapTupleHeaderData& tuple) {
+  TransactionId xmax = env::UnlockedRead(
+      tuple.t_xmax, "a scan holds a pin alone; the event says what it met");
   be.env->events->Emit(env::EventKind::kTupleRead, rel.rd_node.relNode,
-                       tid.Packed(), tuple.t_xmin, tuple.t_xmax);
+                       tid.Packed(), tuple.t_xmin, xmax);
 }
 
 }  // namespace engine

@@ -5,6 +5,7 @@
 
 #include "engine/common/errcodes.h"
 #include "engine/common/varlena.h"
+#include "sim/env/race.h"
 
 namespace engine {
 namespace {
@@ -129,6 +130,16 @@ Result<Datum> ReadFixed(const Attribute& att, std::string_view tuple,
   return Datum::Bytes({p, size});
 }
 
+// A tuple on a page may be taken apart under a pin alone, while somebody who
+// holds the content lock sets transactions' bits in the same two words.
+constexpr char kStableBits[] = "these bits stay as long as the tuple";
+size_t StoredAttributes(const HeapTupleHeaderData& t) {
+  return env::UnlockedRead(t.t_infomask2, kStableBits) & HEAP_NATTS_MASK;
+}
+bool HasNull(const HeapTupleHeaderData& t) {
+  return (env::UnlockedRead(t.t_infomask, kStableBits) & HEAP_HASNULL) != 0;
+}
+
 // Bitmap bit 1: not null.
 bool BitmapSays(const char* bitmap, size_t i) {
   return ((bitmap[i / 8] >> (i % 8)) & 1) != 0;
@@ -194,8 +205,8 @@ Result<HeapTuple> HeapFormTuple(const TupleDesc& desc,
 Status HeapTupleHeaderCheck(std::string_view tuple) {
   if (tuple.size() < kSizeofHeapTupleHeader) return CorruptTuple("too short");
   const HeapTupleHeaderData* header = AsTupleHeader(tuple);
-  size_t natts = header->t_infomask2 & HEAP_NATTS_MASK;
-  bool has_null = (header->t_infomask & HEAP_HASNULL) != 0;
+  size_t natts = StoredAttributes(*header);
+  bool has_null = HasNull(*header);
   size_t least = kSizeofHeapTupleHeader + (has_null ? BITMAPLEN(natts) : 0);
   size_t hoff = header->t_hoff;
   if (hoff < least || hoff > tuple.size() || hoff != MaxAlign(hoff)) {
@@ -209,8 +220,8 @@ Status HeapDeformTuple(const TupleDesc& desc, std::string_view tuple,
   SIM_CHECK(values.size() == desc.size());
   RETURN_IF_ERROR(HeapTupleHeaderCheck(tuple));
   const HeapTupleHeaderData* header = AsTupleHeader(tuple);
-  size_t natts = header->t_infomask2 & HEAP_NATTS_MASK;
-  bool has_null = (header->t_infomask & HEAP_HASNULL) != 0;
+  size_t natts = StoredAttributes(*header);
+  bool has_null = HasNull(*header);
   const char* bitmap = tuple.data() + kSizeofHeapTupleHeader;
   std::string_view data = tuple.substr(header->t_hoff);
   size_t offset = 0;

@@ -7,6 +7,7 @@
 #include "engine/txn/procarray.h"
 #include "engine/txn/xact.h"
 #include "engine/wal/xlog.h"
+#include "sim/env/race.h"
 
 namespace engine {
 namespace {
@@ -16,11 +17,16 @@ namespace {
 void SetHintBits(Backend& be, HeapTupleHeaderData* tuple, Buffer buffer,
                  uint16_t bits, XLogRecPtr commit_lsn) {
   if (commit_lsn != kInvalidXLogRecPtr && !PLANTED(hint_bit_before_flush) &&
-      PageGetLSN(BufferGetPage(be, buffer)) < commit_lsn &&
+      BufferGetLSNAtomic(be, buffer) < commit_lsn &&
       XLogNeedsFlush(be, commit_lsn)) {
     return;
   }
-  tuple->t_infomask |= bits;
+  {
+    env::UnlockedAccess unlocked(
+        "under a share lock, as others look: the bits say what they can find "
+        "out themselves");
+    tuple->t_infomask |= bits;
+  }
   MarkBufferDirtyHint(be, buffer);
 }
 

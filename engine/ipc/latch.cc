@@ -4,6 +4,7 @@
 
 #include "engine/common/sites.h"
 #include "engine/ipc/ipc_local.h"
+#include "sim/env/race.h"
 
 namespace engine {
 namespace {
@@ -26,6 +27,7 @@ bool AlreadyWoken(Backend& be, const ConditionVariable& cv) {
 }  // namespace
 
 void ConditionVariablePrepareToSleep(Backend& be, ConditionVariable& cv) {
+  env::Unwatched unwatched;
   Join(be, cv);
 }
 
@@ -35,9 +37,13 @@ void ConditionVariableSleep(Backend& be, ConditionVariable& cv) {
 
 bool ConditionVariableTimedSleep(Backend& be, ConditionVariable& cv,
                                  env::TimeNs deadline) {
+  env::Unwatched unwatched;
   bool woken = AlreadyWoken(be, cv);
   Join(be, cv);
-  if (woken) return true;
+  if (woken) {
+    env::RaceAcquire(&cv);
+    return true;
+  }
   if (deadline == env::kForever) {
     be.env->tasks->Park(SITE_ID(latch_wait));
     woken = true;
@@ -47,16 +53,20 @@ bool ConditionVariableTimedSleep(Backend& be, ConditionVariable& cv,
   // Stay among the waiters, as a broadcast may come while the caller looks.
   bool signalled = !IsWaiting(cv, be.pid);
   Join(be, cv);
+  if (signalled) env::RaceAcquire(&cv);
   return woken || signalled;
 }
 
 void ConditionVariableBroadcast(Backend& be, ConditionVariable& cv) {
+  env::Unwatched unwatched;
+  env::RaceRelease(&cv);
   std::vector<env::TaskId> waiters;
   waiters.swap(cv.waiters);
   for (env::TaskId task : waiters) be.env->tasks->Unpark(task);
 }
 
 void ConditionVariableCancelSleep(Backend& be, ConditionVariable& cv) {
+  env::Unwatched unwatched;
   cv.waiters.erase(std::remove(cv.waiters.begin(), cv.waiters.end(), be.pid),
                    cv.waiters.end());
   LocalIpc(be).sleep_target = nullptr;

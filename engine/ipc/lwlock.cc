@@ -4,6 +4,7 @@
 
 #include "engine/common/sites.h"
 #include "engine/ipc/ipc_local.h"
+#include "sim/env/race.h"
 
 namespace engine {
 
@@ -26,7 +27,21 @@ bool LWLock::IsQueued(env::TaskId task) const {
                      [task](const Waiter& w) { return w.task == task; });
 }
 
+// Shared holders are ordered after exclusive ones, exclusive holders after
+// both.
+void LWLock::TellAcquired(LWLockMode mode) const {
+  env::RaceAcquire(&exclusive_holder_);
+  if (mode == LWLockMode::kExclusive) env::RaceAcquire(&shared_holders_);
+}
+
+void LWLock::TellReleased(LWLockMode mode) const {
+  bool exclusive = mode == LWLockMode::kExclusive;
+  env::RaceRelease(exclusive ? static_cast<const void*>(&exclusive_holder_)
+                             : &shared_holders_);
+}
+
 void LWLockAcquire(Backend& be, LWLock& lock, LWLockMode mode) {
+  env::Unwatched unwatched;
   SIM_CHECK(lock.exclusive_holder_ != be.pid);  // would wait for itself
   be.env->tasks->Yield(SITE_ID(lwlock_acquire));
   if (lock.queue_.empty() && lock.CanGrant(mode)) {
@@ -41,26 +56,32 @@ void LWLockAcquire(Backend& be, LWLock& lock, LWLockMode mode) {
     }
     if (wakeups > 1) be.env->tasks->Unpark(be.pid);
   }
+  lock.TellAcquired(mode);
   LocalIpc(be).held.push_back(&lock);
 }
 
 bool LWLockConditionalAcquire(Backend& be, LWLock& lock, LWLockMode mode) {
+  env::Unwatched unwatched;
   if (!lock.queue_.empty() || !lock.CanGrant(mode)) return false;
   lock.Grant(be.pid, mode);
+  lock.TellAcquired(mode);
   LocalIpc(be).held.push_back(&lock);
   return true;
 }
 
 void LWLockRelease(Backend& be, LWLock& lock) {
+  env::Unwatched unwatched;
   std::vector<LWLock*>& held = LocalIpc(be).held;
   auto newest = std::find(held.rbegin(), held.rend(), &lock);
   SIM_CHECK(newest != held.rend());
   held.erase(std::next(newest).base());
 
   if (lock.exclusive_holder_ == be.pid) {
+    lock.TellReleased(LWLockMode::kExclusive);
     lock.exclusive_holder_ = env::kNoTask;
   } else {
     SIM_CHECK(lock.shared_holders_ > 0);
+    lock.TellReleased(LWLockMode::kShared);
     --lock.shared_holders_;
   }
   while (!lock.queue_.empty() && lock.CanGrant(lock.queue_.front().mode)) {
@@ -84,5 +105,18 @@ void LWLockReleaseAll(Backend& be) {
 int LWLocksHeld(Backend& be) {
   return static_cast<int>(LocalIpc(be).held.size());
 }
+
+#ifdef MUSTH_TSAN
+LWLockMoment::LWLockMoment(const LWLock& lock, LWLockMode mode)
+    : lock_(lock), mode_(mode) {
+  env::CountAtomicSection(1);
+  lock.TellAcquired(mode);
+}
+
+LWLockMoment::~LWLockMoment() {
+  lock_.TellReleased(mode_);
+  env::CountAtomicSection(-1);
+}
+#endif
 
 }  // namespace engine

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "engine/common/backend.h"
+#include "sim/env/race.h"
 
 namespace engine {
 
@@ -34,6 +35,7 @@ class LWLock {
   friend bool LWLockConditionalAcquire(Backend&, LWLock&, LWLockMode);
   friend void LWLockRelease(Backend&, LWLock&);
   friend bool LWLockHeldByMe(Backend&, const LWLock&);
+  friend class LWLockMoment;
 
   // By value: a waiter may be killed, and then its stack is gone. Whoever is
   // no longer in the queue holds the lock.
@@ -45,6 +47,9 @@ class LWLock {
   bool CanGrant(LWLockMode mode) const;
   void Grant(env::TaskId task, LWLockMode mode);
   bool IsQueued(env::TaskId task) const;
+  // For race checks (sim/env/race.h).
+  void TellAcquired(LWLockMode mode) const;
+  void TellReleased(LWLockMode mode) const;
 
   env::TaskId exclusive_holder_ = env::kNoTask;
   int shared_holders_ = 0;
@@ -81,6 +86,29 @@ class LWLockGuard {
  private:
   Backend& be_;
   LWLock* lock_;
+};
+
+// Marks a stretch of code that PostgreSQL runs under a lock which is not taken
+// here, because nothing in it suspends and whoever holds the lock keeps what it
+// guards whole across suspensions (README.md of engine, rule 2). To race checks
+// it is as if it had been taken.
+class LWLockMoment {
+ public:
+#ifdef MUSTH_TSAN
+  LWLockMoment(const LWLock& lock, LWLockMode mode);
+  ~LWLockMoment();
+#else
+  LWLockMoment(const LWLock&, LWLockMode) {}
+  ~LWLockMoment() {}
+#endif
+  LWLockMoment(const LWLockMoment&) = delete;
+  LWLockMoment& operator=(const LWLockMoment&) = delete;
+
+#ifdef MUSTH_TSAN
+ private:
+  const LWLock& lock_;
+  const LWLockMode mode_;
+#endif
 };
 
 }  // namespace engine

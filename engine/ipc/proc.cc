@@ -2,6 +2,7 @@
 
 #include "engine/common/errcodes.h"
 #include "engine/ipc/ipc_local.h"
+#include "sim/env/race.h"
 
 namespace engine {
 namespace {
@@ -24,6 +25,7 @@ Status ProcInit(Backend& be) {
   bool is_client = be.type == BackendType::kClient;
   int begin = is_client ? 0 : clients;
   int end = is_client ? clients : static_cast<int>(procs.size());
+  env::AtomicSection proc_struct_lock(&procs);
   for (int i = begin; i < end; ++i) {
     PGPROC& proc = procs[static_cast<size_t>(i)];
     if (proc.pid != env::kNoTask) continue;
@@ -47,14 +49,21 @@ void ProcExit(Backend& be) {
   SIM_CHECK(!TransactionIdIsValid(proc.xid));
   proc.xmin = kInvalidTransactionId;
   proc.delayChkptFlags = 0;
-  proc.waiting_for_xid = kInvalidTransactionId;
+  SetWaitingForXid(be, kInvalidTransactionId);
   ConditionVariableBroadcast(be, proc.xact_end);
+  env::AtomicSection proc_struct_lock(&Procs(be).procs);
   proc.pid = env::kNoTask;
   be.proc_number = -1;
 }
 
+void SetWaitingForXid(Backend& be, TransactionId xid) {
+  env::AtomicSection lock_hash_partition_lock(&Procs(be).procs);
+  MyProc(be).waiting_for_xid = xid;
+}
+
 void TerminateClientBackends(Backend& be) {
   SIM_CHECK(be.type == BackendType::kPostmaster);
+  env::AtomicSection proc_struct_lock(&Procs(be).procs);
   for (PGPROC& proc : Procs(be).procs) {
     if (proc.pid == env::kNoTask || proc.type != BackendType::kClient) continue;
     proc.procDiePending = true;
@@ -63,8 +72,8 @@ void TerminateClientBackends(Backend& be) {
 }
 
 Status CheckForInterrupts(Backend& be) {
-  if (be.crit_section_count > 0 || be.proc_number < 0 ||
-      !MyProc(be).procDiePending) {
+  if (be.crit_section_count > 0 || be.proc_number < 0) return {};
+  if (!env::UnlockedRead(MyProc(be).procDiePending, "a signal sets it")) {
     return {};
   }
   return SqlError(ERRCODE_ADMIN_SHUTDOWN,

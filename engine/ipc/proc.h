@@ -18,6 +18,7 @@ inline constexpr uint8_t DELAY_CHKPT_COMPLETE = 2;
 struct PGPROC {
   env::TaskId pid = env::kNoTask;  // kNoTask: the slot is free
   BackendType type = BackendType::kClient;
+  // Set under XidGenLock, taken back under ProcArrayLock.
   TransactionId xid = kInvalidTransactionId;
   TransactionId xmin = kInvalidTransactionId;
   uint32_t lxid = 0;  // local transaction id: vxid = (slot, lxid)
@@ -58,6 +59,9 @@ void ProcShmemInit(SharedMemory& shared);
 Status ProcInit(Backend& be);
 // Gives the PGPROC back. Suspends: no.
 void ProcExit(Backend& be);
+// Shows the others that this process waits for xid, or for nothing.
+// Suspends: no.
+void SetWaitingForXid(Backend& be, TransactionId xid);
 
 // Tells the backends of all clients to end at their next CheckForInterrupts,
 // and wakes those that wait (PostgreSQL's SIGTERM). Requires: the postmaster.

@@ -11,6 +11,7 @@
 #include "engine/ipc/proc.h"
 #include "engine/txn/procarray.h"
 #include "engine/txn/xact.h"
+#include "sim/env/race.h"
 
 namespace engine {
 namespace {
@@ -34,10 +35,10 @@ LockShared& SharedLocks(Backend& be) {
 class WaitAdvertisement {
  public:
   WaitAdvertisement(Backend& be, TransactionId xid) : be_(be) {
-    MyProc(be).waiting_for_xid = xid;
+    SetWaitingForXid(be, xid);
   }
   ~WaitAdvertisement() {
-    if (!be_.Killed()) MyProc(be_).waiting_for_xid = kInvalidTransactionId;
+    if (!be_.Killed()) SetWaitingForXid(be_, kInvalidTransactionId);
   }
   WaitAdvertisement(const WaitAdvertisement&) = delete;
   WaitAdvertisement& operator=(const WaitAdvertisement&) = delete;
@@ -60,6 +61,7 @@ void EmitXactWait(Backend& be, TransactionId xid, WaitPhase phase) {
 // one transaction, so the wait-for graph is a set of chains.
 std::string FindDeadlock(Backend& be) {
   const std::vector<PGPROC>& procs = Procs(be).procs;
+  env::AtomicSection lock_hash_partition_lock(&procs);
   std::string detail;
   size_t waiter = static_cast<size_t>(be.proc_number);
   // A chain may end in a cycle that this backend is not on; no chain without
@@ -78,6 +80,28 @@ std::string FindDeadlock(Backend& be) {
     waiter = static_cast<size_t>(holder);
   }
   return {};
+}
+
+// Takes the lock and returns true, or joins its queue.
+bool TakeOrQueue(Backend& be, const RelFileNode& rnode) {
+  std::map<RelFileNode, ExtensionLock>& locks = SharedLocks(be).extension;
+  env::AtomicSection lock_hash_partition_lock(&locks);
+  ExtensionLock& lock = locks[rnode];
+  SIM_CHECK(lock.holder != be.pid);
+  bool taken = lock.holder == env::kNoTask;
+  if (taken) {
+    lock.holder = be.pid;
+  } else {
+    lock.queue.push_back(be.pid);
+  }
+  return taken;
+}
+
+// Requires: queued, so that the lock exists.
+bool HoldsExtensionLock(Backend& be, const RelFileNode& rnode) {
+  std::map<RelFileNode, ExtensionLock>& locks = SharedLocks(be).extension;
+  env::AtomicSection lock_hash_partition_lock(&locks);
+  return locks[rnode].holder == be.pid;
 }
 
 }  // namespace
@@ -123,21 +147,16 @@ Status XactLockTableWait(Backend& be, TransactionId xid) {
 
 void LockRelationForExtension(Backend& be, const RelFileNode& rnode) {
   YIELD_POINT(extension_lock_wait);
-  ExtensionLock& lock = SharedLocks(be).extension[rnode];
-  if (lock.holder == env::kNoTask) {
-    lock.holder = be.pid;
-    return;
-  }
-  SIM_CHECK(lock.holder != be.pid);
-  lock.queue.push_back(be.pid);
+  if (TakeOrQueue(be, rnode)) return;
   // The holder hands the lock over, so that nobody overtakes the queue.
-  while (lock.holder != be.pid) {
+  while (!HoldsExtensionLock(be, rnode)) {
     be.env->tasks->Park(SITE_ID(extension_lock_wait));
   }
 }
 
 void UnlockRelationForExtension(Backend& be, const RelFileNode& rnode) {
   std::map<RelFileNode, ExtensionLock>& locks = SharedLocks(be).extension;
+  env::AtomicSection lock_hash_partition_lock(&locks);
   auto it = locks.find(rnode);
   SIM_CHECK(it != locks.end() && it->second.holder == be.pid);
   if (it->second.queue.empty()) {

@@ -18,6 +18,7 @@
 #include "engine/wal/xlog_internal.h"
 #include "engine/wal/xlog_redo.h"
 #include "engine/wal/xloginsert.h"
+#include "sim/env/race.h"
 
 namespace engine {
 namespace {
@@ -42,11 +43,13 @@ Status WriteVersionFile(env::Env* env, std::string_view path) {
   return file->Fsync();
 }
 
+bool Told(const bool& stop) { return env::UnlockedRead(stop, "a signal"); }
+
 void BgWriterMain(Backend& be, const bool& stop) {
-  while (!stop) {
+  while (!Told(stop)) {
     env::TimeNs wake = be.env->clock->Now() + be.config().bgwriter_delay_ns;
     be.env->tasks->ParkUntil(SITE_ID(bgwriter_wait), wake);
-    if (stop) break;
+    if (Told(stop)) break;
     // A failed write leaves the page dirty; whoever needs the buffer, or the
     // checkpointer, meets the error again and reports it.
     (void)BgBufferSync(be, be.config().bgwriter_max_pages).ok();
@@ -54,10 +57,10 @@ void BgWriterMain(Backend& be, const bool& stop) {
 }
 
 void WalWriterMain(Backend& be, const bool& stop) {
-  while (!stop) {
+  while (!Told(stop)) {
     env::TimeNs wake = be.env->clock->Now() + be.config().wal_writer_delay_ns;
     be.env->tasks->ParkUntil(SITE_ID(walwriter_wait), wake);
-    if (stop) break;
+    if (Told(stop)) break;
     XLogBackgroundFlush(be);
   }
 }
@@ -225,11 +228,11 @@ void Node::StartServices() {
 void Node::StartClients() {
   for (size_t i = 0; i < clients_.size(); ++i) {
     Client* client = clients_[i].get();
-    if (client->done || client->task != env::kNoTask) continue;
+    if (client->task != env::kNoTask || IsDone(*client)) continue;
     if (hold_clients_ && !client->first) continue;
     client->task = SpawnChild(client->name, BackendType::kClient,
                               [this, client](Backend& be) {
-                                if (clients_stop_) return;
+                                if (Told(clients_stop_)) return;
                                 bool cut_off = false;
                                 {
                                   Session session(be);
@@ -237,6 +240,7 @@ void Node::StartClients() {
                                   cut_off = session.terminated();
                                   session.Close();
                                 }
+                                env::AtomicSection client_state(client);
                                 client->done = !cut_off;
                               });
   }
@@ -354,9 +358,14 @@ void Node::HoldClients(bool hold) {
   WakePostmaster();
 }
 
+bool Node::IsDone(const Client& client) {
+  env::AtomicSection client_state(&client);
+  return client.done;
+}
+
 int Node::ClientsLeft() const {
   int left = 0;
-  for (const auto& client : clients_) left += client->done ? 0 : 1;
+  for (const auto& client : clients_) left += IsDone(*client) ? 0 : 1;
   return left;
 }
 

@@ -101,6 +101,7 @@ class Node {
   void InitBackend(Backend& be);
   env::TaskId SpawnChild(std::string_view name, BackendType type,
                          std::function<void(Backend&)> body);
+  static bool IsDone(const Client& client);
   ServeResult Serve();
   bool RunStartup();
   void StartServices();

@@ -9,6 +9,7 @@
 #include "engine/common/file_error.h"
 #include "engine/smgr/smgr_internals.h"
 #include "engine/smgr/sync.h"
+#include "sim/env/race.h"
 
 namespace engine {
 namespace {
@@ -41,9 +42,22 @@ auto RetryInterrupted(Call call) {
   }
 }
 
+// PostgreSQL broadcasts such changes as invalidation messages.
+uint64_t SharedGeneration(Backend& be) {
+  SmgrShared& shared = SharedSmgr(be);
+  env::AtomicSection sinval_read_lock(&shared.generation);
+  return shared.generation;
+}
+
+void InvalidateHandles(Backend& be) {
+  SmgrShared& shared = SharedSmgr(be);
+  env::AtomicSection sinval_write_lock(&shared.generation);
+  ++shared.generation;
+}
+
 SmgrLocal& FreshCache(Backend& be) {
   SmgrLocal& local = LocalSmgr(be);
-  uint64_t generation = SharedSmgr(be).generation;
+  uint64_t generation = SharedGeneration(be);
   if (local.generation != generation ||
       local.segments.size() >= kMaxCachedSegments) {
     local.segments.Clear();
@@ -65,7 +79,7 @@ Result<OpenSegment*> GetSegment(Backend& be, const SegmentKey& key,
     ASSIGN_OR_RETURN(opened.file,
                      be.env->files->Open(opened.path, env::kOpenWrite | flags));
     // While it was being opened the file may have been dropped.
-    if (local.generation != SharedSmgr(be).generation) continue;
+    if (local.generation != SharedGeneration(be)) continue;
     local.segments.Insert(key, std::move(opened));
   }
 }
@@ -197,7 +211,7 @@ Status SmgrCreate(Backend& be, const RelFileNode& rnode, ForkNumber fork,
   created.file = std::move(file).value();
   std::string path = created.path;
   RegisterSyncRequest(be, path);
-  if (local.generation == SharedSmgr(be).generation) {
+  if (local.generation == SharedGeneration(be)) {
     local.segments.Insert(key, std::move(created));
   }
   if (!be.config().sync_new_file_directory) return {};
@@ -322,7 +336,7 @@ Status SmgrTruncate(Backend& be, const RelFileNode& rnode, ForkNumber fork,
                     RelationPath(rnode, fork), nblocks, now);
   }
   if (nblocks == now) return {};
-  ++SharedSmgr(be).generation;
+  InvalidateHandles(be);
   // From the last segment down, so that a crash leaves no gap. Segments that
   // become empty stay as files of size 0.
   for (uint32_t segno = (now - 1) / kSegmentBlocks + 1; segno-- > 0;) {
@@ -344,7 +358,7 @@ Status SmgrTruncate(Backend& be, const RelFileNode& rnode, ForkNumber fork,
 }
 
 Status SmgrUnlink(Backend& be, const RelFileNode& rnode, bool is_redo) {
-  ++SharedSmgr(be).generation;
+  InvalidateHandles(be);
   for (ForkNumber fork : kForks) {
     std::string first = RelationPath(rnode, fork);
     if (is_redo || fork != kMainFork) {

@@ -5,6 +5,7 @@
 #include "engine/common/file_error.h"
 #include "engine/common/sites.h"
 #include "engine/smgr/smgr_internals.h"
+#include "sim/env/race.h"
 
 namespace engine {
 namespace {
@@ -15,11 +16,46 @@ Status SyncFile(Backend& be, const std::string& path) {
   return file->Fsync();
 }
 
+uint64_t BeginSyncCycle(SmgrShared& shared) {
+  env::AtomicSection checkpointer_comm_lock(&shared);
+  return ++shared.sync_cycle;
+}
+
+bool SyncForgotten(const SmgrShared& shared) {
+  env::AtomicSection checkpointer_comm_lock(&shared);
+  return shared.syncing_forgotten;
+}
+
+// The first file after `path` whose request is older than cycle, which becomes
+// the one that is being synced; empty: there is none.
+std::string NextToSync(SmgrShared& shared, const std::string& path,
+                       uint64_t cycle) {
+  env::AtomicSection checkpointer_comm_lock(&shared);
+  shared.syncing.clear();
+  auto it = shared.pending_syncs.upper_bound(path);
+  while (it != shared.pending_syncs.end() && it->second == cycle) ++it;
+  if (it == shared.pending_syncs.end()) return {};
+  shared.syncing = it->first;
+  shared.syncing_forgotten = false;
+  shared.pending_syncs.erase(it);
+  return shared.syncing;
+}
+
+// The next file whose unlink an earlier checkpoint cycle registered, or empty.
+std::string NextToUnlink(SmgrShared& shared) {
+  env::AtomicSection checkpointer_comm_lock(&shared);
+  if (shared.pending_unlinks.empty()) return {};
+  PendingUnlink& front = shared.pending_unlinks.front();
+  if (front.checkpoint_cycle == shared.checkpoint_cycle) return {};
+  std::string path = std::move(front.path);
+  shared.pending_unlinks.pop_front();
+  return path;
+}
+
 // Makes shared.syncing durable, or PANICs: after a failed fsync the kernel may
 // have dropped the dirty data, and a second call would succeed for nothing.
-void SyncOrPanic(Backend& be, SmgrShared& shared) {
-  std::string path = shared.syncing;
-  for (int failures = 0; !shared.syncing_forgotten; ++failures) {
+void SyncOrPanic(Backend& be, SmgrShared& shared, const std::string& path) {
+  for (int failures = 0; !SyncForgotten(shared); ++failures) {
     Status status = SyncFile(be, path);
     if (status.ok()) return;
     if (PLANTED(fsync_failure_retried)) {
@@ -39,6 +75,7 @@ void SyncOrPanic(Backend& be, SmgrShared& shared) {
 
 void RegisterSyncRequest(Backend& be, std::string_view path) {
   SmgrShared& shared = SharedSmgr(be);
+  env::AtomicSection checkpointer_comm_lock(&shared);
   // An existing entry keeps its older cycle: it is due sooner.
   if (shared.pending_syncs.find(path) != shared.pending_syncs.end()) return;
   shared.pending_syncs.emplace(std::string(path), shared.sync_cycle);
@@ -46,6 +83,7 @@ void RegisterSyncRequest(Backend& be, std::string_view path) {
 
 void ForgetSyncRequest(Backend& be, std::string_view path) {
   SmgrShared& shared = SharedSmgr(be);
+  env::AtomicSection checkpointer_comm_lock(&shared);
   auto it = shared.pending_syncs.find(path);
   if (it != shared.pending_syncs.end()) shared.pending_syncs.erase(it);
   if (shared.syncing == path) shared.syncing_forgotten = true;
@@ -53,38 +91,32 @@ void ForgetSyncRequest(Backend& be, std::string_view path) {
 
 void RegisterUnlinkRequest(Backend& be, std::string_view path) {
   SmgrShared& shared = SharedSmgr(be);
+  env::AtomicSection checkpointer_comm_lock(&shared);
   shared.pending_unlinks.push_back(
       {std::string(path), shared.checkpoint_cycle});
 }
 
-void SyncPreCheckpoint(Backend& be) { ++SharedSmgr(be).checkpoint_cycle; }
+void SyncPreCheckpoint(Backend& be) {
+  SmgrShared& shared = SharedSmgr(be);
+  env::AtomicSection checkpointer_comm_lock(&shared);
+  ++shared.checkpoint_cycle;
+}
 
 void ProcessSyncRequests(Backend& be) {
   SmgrShared& shared = SharedSmgr(be);
   // From here on new requests carry the new cycle and are left alone.
-  uint64_t cycle = ++shared.sync_cycle;
-  auto it = shared.pending_syncs.begin();
-  while (it != shared.pending_syncs.end()) {
-    if (it->second == cycle) {
-      ++it;
-      continue;
-    }
-    shared.syncing = it->first;
-    shared.syncing_forgotten = false;
-    shared.pending_syncs.erase(it);
-    if (!PLANTED(fsync_skipped_at_checkpoint)) SyncOrPanic(be, shared);
-    it = shared.pending_syncs.upper_bound(shared.syncing);
-    shared.syncing.clear();
+  uint64_t cycle = BeginSyncCycle(shared);
+  std::string path = NextToSync(shared, "", cycle);
+  while (!path.empty()) {
+    if (!PLANTED(fsync_skipped_at_checkpoint)) SyncOrPanic(be, shared, path);
+    path = NextToSync(shared, path, cycle);
   }
 }
 
 void SyncPostCheckpoint(Backend& be) {
   SmgrShared& shared = SharedSmgr(be);
-  while (!shared.pending_unlinks.empty()) {
-    const PendingUnlink& front = shared.pending_unlinks.front();
-    if (front.checkpoint_cycle == shared.checkpoint_cycle) break;
-    std::string path = front.path;
-    shared.pending_unlinks.pop_front();
+  for (std::string path = NextToUnlink(shared); !path.empty();
+       path = NextToUnlink(shared)) {
     // One that cannot be removed is left behind; nothing refers to it.
     Status ignored = be.env->files->Unlink(path);
     static_cast<void>(ignored);
@@ -92,7 +124,9 @@ void SyncPostCheckpoint(Backend& be) {
 }
 
 size_t PendingSyncRequests(Backend& be) {
-  return SharedSmgr(be).pending_syncs.size();
+  SmgrShared& shared = SharedSmgr(be);
+  env::AtomicSection checkpointer_comm_lock(&shared);
+  return shared.pending_syncs.size();
 }
 
 }  // namespace engine

@@ -4,6 +4,7 @@
 
 #include "engine/common/errcodes.h"
 #include "engine/ipc/proc.h"
+#include "sim/env/race.h"
 
 namespace engine {
 
@@ -32,7 +33,8 @@ Status RowReader::Read(std::string_view tuple, ItemPointerData tid,
         reinterpret_cast<const HeapTupleHeaderData*>(tuple.data());
     context->ctid = tid;
     context->xmin = header->t_xmin;
-    context->xmax = header->t_xmax;
+    context->xmax = env::UnlockedRead(
+        header->t_xmax, "a scan holds a pin alone; any value was true");
     context->tableoid = relid_;
   }
   return {};

@@ -7,6 +7,7 @@
 #include "engine/txn/txn_shared.h"
 #include "engine/wal/rmgr.h"
 #include "engine/wal/xloginsert.h"
+#include "sim/env/race.h"
 
 namespace engine {
 namespace {
@@ -52,6 +53,7 @@ Status TransactionIdSetStatus(Backend& be, TransactionId xid, XidStatus status,
   SIM_CHECK(status != XidStatus::kInProgress);
   Slru& clog = SharedTxn(be).clog;
   ASSIGN_OR_RETURN(int slot, ReadXidPage(be, xid));
+  env::AtomicSection xact_slru_lock(&clog);
   char& byte = clog.page(slot)[XidToByte(xid)];
   unsigned shift = XidToShift(xid);
   unsigned cleared = static_cast<unsigned char>(byte) & ~(3u << shift);
@@ -74,6 +76,7 @@ Result<XidStatus> TransactionIdGetStatus(Backend& be, TransactionId xid,
   }
   Slru& clog = SharedTxn(be).clog;
   ASSIGN_OR_RETURN(int slot, ReadXidPage(be, xid));
+  env::AtomicSection xact_slru_lock(&clog);
   auto byte = static_cast<unsigned char>(clog.page(slot)[XidToByte(xid)]);
   if (lsn != nullptr) *lsn = clog.group_lsn(slot, XidToGroup(xid));
   return static_cast<XidStatus>((byte >> XidToShift(xid)) & 3);
@@ -108,6 +111,7 @@ Status TrimCLOG(Backend& be) {
   if (xid % CLOG_XACTS_PER_PAGE == 0) return {};  // ExtendCLOG will zero it
   Slru& clog = SharedTxn(be).clog;
   ASSIGN_OR_RETURN(int slot, ReadXidPage(be, xid));
+  env::AtomicSection xact_slru_lock(&clog);
   size_t byte = XidToByte(xid);
   char* page = clog.page(slot);
   page[byte] = static_cast<char>(static_cast<unsigned char>(page[byte]) &

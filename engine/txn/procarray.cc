@@ -7,10 +7,12 @@
 #include "engine/ipc/proc.h"
 #include "engine/txn/txn_shared.h"
 #include "engine/txn/varsup.h"
+#include "sim/env/race.h"
 
 namespace engine {
 namespace {
 
+// Requires: ProcArrayLock.
 TransactionId XmaxOfNow(Backend& be) {
   return TransactionIdNext(SharedTxn(be).latest_completed_xid);
 }
@@ -36,13 +38,13 @@ void EmitSnapshot(Backend& be, const SnapshotData& snapshot, SnapshotUse use) {
 
 SnapshotData GetSnapshotData(Backend& be, CommandId curcid, SnapshotUse use) {
   ProcGlobal& global = Procs(be);
-  TransactionId early_xmax = XmaxOfNow(be);
-  if (PLANTED(snapshot_xmax_without_lock)) YIELD_POINT(snapshot_xmax_read);
+  bool early = PLANTED(snapshot_xmax_without_lock);
+  TransactionId early_xmax = early ? XmaxOfNow(be) : kInvalidTransactionId;
+  if (early) YIELD_POINT(snapshot_xmax_read);
   LWLockGuard lock(be, global.proc_array_lock, LWLockMode::kShared);
   SnapshotData snapshot;
   snapshot.curcid = curcid;
-  snapshot.xmax =
-      PLANTED(snapshot_xmax_without_lock) ? early_xmax : XmaxOfNow(be);
+  snapshot.xmax = early ? early_xmax : XmaxOfNow(be);
   PGPROC& me = MyProc(be);
   snapshot.xmin = Older(snapshot.xmax, me.xid);
   for (const PGPROC& proc : global.procs) {
@@ -63,6 +65,7 @@ bool TransactionIdIsInProgress(Backend& be, TransactionId xid) {
 
 int ProcOfXid(Backend& be, TransactionId xid) {
   const std::vector<PGPROC>& procs = Procs(be).procs;
+  LWLockMoment proc_array_lock(Procs(be).proc_array_lock, LWLockMode::kShared);
   for (size_t i = 0; i < procs.size(); ++i) {
     if (procs[i].xid == xid) return static_cast<int>(i);
   }
@@ -86,15 +89,21 @@ void ProcArrayEndTransaction(Backend& be, bool committed) {
 }
 
 TransactionId GetOldestNonRemovableTransactionId(Backend& be) {
+  LWLockMoment proc_array_lock(Procs(be).proc_array_lock, LWLockMode::kShared);
   TransactionId oldest = XmaxOfNow(be);
   for (const PGPROC& proc : Procs(be).procs) {
-    oldest = Older(Older(oldest, proc.xid), proc.xmin);
+    TransactionId xmin = env::UnlockedRead(
+        proc.xmin,
+        "its owner sets it under a share lock to a value that this "
+        "scan may miss, and takes it back without one");
+    oldest = Older(Older(oldest, proc.xid), xmin);
   }
   return oldest;
 }
 
 TransactionId GetOldestActiveTransactionId(Backend& be) {
   TransactionId oldest = ReadNextTransactionId(be);
+  LWLockMoment proc_array_lock(Procs(be).proc_array_lock, LWLockMode::kShared);
   for (const PGPROC& proc : Procs(be).procs) oldest = Older(oldest, proc.xid);
   return oldest;
 }

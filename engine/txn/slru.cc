@@ -10,6 +10,7 @@
 #include "engine/smgr/sync.h"
 #include "engine/txn/slru_seal.h"
 #include "engine/wal/xlog.h"
+#include "sim/env/race.h"
 
 namespace engine {
 
@@ -51,13 +52,22 @@ int Slru::Find(int64_t pageno) const {
   return -1;
 }
 
+int64_t Slru::PageNumberOf(int slot) const {
+  env::AtomicSection control_lock(this);
+  return slots_[Index(slot)].pageno;
+}
+
+bool Slru::InIo(int slot, int64_t pageno) const {
+  env::AtomicSection control_lock(this);
+  const Slot& s = slots_[Index(slot)];
+  return (s.state == State::kReading || s.state == State::kWriting) &&
+         s.pageno == pageno;
+}
+
 void Slru::WaitIo(Backend& be, int slot) {
   Slot& s = slots_[Index(slot)];
-  int64_t pageno = s.pageno;
-  while ((s.state == State::kReading || s.state == State::kWriting) &&
-         s.pageno == pageno) {
-    ConditionVariableSleep(be, s.io_done);
-  }
+  int64_t pageno = PageNumberOf(slot);
+  while (InIo(slot, pageno)) ConditionVariableSleep(be, s.io_done);
   ConditionVariableCancelSleep(be, s.io_done);
 }
 
@@ -77,83 +87,124 @@ int Slru::Victim() const {
   return best >= 0 ? best : latest;
 }
 
+Slru::Candidate Slru::FindOrVictim(int64_t pageno) const {
+  env::AtomicSection control_lock(this);
+  int found = Find(pageno);
+  if (found >= 0) return {found, false, false};
+  int victim = Victim();
+  // Every slot is in I/O; any of them may become free first.
+  if (victim < 0)
+    return {static_cast<int>(clock_ % slots_.size()), true, false};
+  const Slot& s = slots_[Index(victim)];
+  return {victim, false, s.state != State::kEmpty && s.dirty};
+}
+
 Result<int> Slru::SelectSlot(Backend& be, int64_t pageno) {
   for (;;) {
-    int found = Find(pageno);
-    if (found >= 0) return found;
-    int victim = Victim();
-    if (victim < 0) {
-      // Every slot is in I/O; any of them may become free first.
-      WaitIo(be, static_cast<int>(clock_ % slots_.size()));
-      continue;
+    Candidate slot = FindOrVictim(pageno);
+    if (!slot.in_io && !slot.dirty) return slot.index;
+    if (slot.in_io) {
+      WaitIo(be, slot.index);
+    } else {
+      RETURN_IF_ERROR(WritePage(be, slot.index));
     }
-    Slot& s = slots_[Index(victim)];
-    if (s.state == State::kEmpty || !s.dirty) return victim;
-    RETURN_IF_ERROR(WritePage(be, victim));
-    // The world may have changed during the write: look again.
+    // The world may have changed meanwhile: look again.
   }
 }
 
 Result<int> Slru::ReadPage(Backend& be, int64_t pageno, bool missing_is_zero) {
   for (;;) {
     ASSIGN_OR_RETURN(int slot, SelectSlot(be, pageno));
-    Slot& s = slots_[Index(slot)];
-    if (s.state != State::kEmpty && s.pageno == pageno) {
-      if (s.state == State::kReading) {
-        WaitIo(be, slot);
-        continue;
-      }
-      Touch(&s);
-      return slot;
+    Claim claim = BeginRead(slot, pageno);
+    if (claim == Claim::kReady) return slot;
+    if (claim == Claim::kWait) {
+      WaitIo(be, slot);
+      continue;
     }
-    s.state = State::kReading;
-    s.pageno = pageno;
-    s.dirty = false;
-    std::fill(s.group_lsn.begin(), s.group_lsn.end(), kInvalidXLogRecPtr);
+    Slot& s = slots_[Index(slot)];
     Status read = PhysicalRead(be, pageno, missing_is_zero, &s.bytes);
-    s.state = read.ok() ? State::kValid : State::kEmpty;
+    {
+      env::AtomicSection control_lock(this);
+      s.state = read.ok() ? State::kValid : State::kEmpty;
+      if (read.ok()) Touch(&s);
+    }
     ConditionVariableBroadcast(be, s.io_done);
     RETURN_IF_ERROR(read);
-    Touch(&s);
     return slot;
   }
+}
+
+Slru::Claim Slru::BeginRead(int slot, int64_t pageno) {
+  env::AtomicSection control_lock(this);
+  Slot& s = slots_[Index(slot)];
+  if (s.state != State::kEmpty && s.pageno == pageno) {
+    if (s.state == State::kReading) return Claim::kWait;
+    Touch(&s);
+    return Claim::kReady;
+  }
+  s.state = State::kReading;
+  s.pageno = pageno;
+  s.dirty = false;
+  std::fill(s.group_lsn.begin(), s.group_lsn.end(), kInvalidXLogRecPtr);
+  return Claim::kMine;
 }
 
 Result<int> Slru::ZeroPage(Backend& be, int64_t pageno) {
   for (;;) {
     ASSIGN_OR_RETURN(int slot, SelectSlot(be, pageno));
-    Slot& s = slots_[Index(slot)];
-    if (s.state == State::kReading) {
-      WaitIo(be, slot);
-      continue;
-    }
-    // A write in progress goes on with its copy and leaves the slot dirty.
-    if (s.state != State::kWriting) s.state = State::kValid;
-    s.pageno = pageno;
-    s.dirty = true;
-    s.bytes.fill(0);
-    std::fill(s.group_lsn.begin(), s.group_lsn.end(), kInvalidXLogRecPtr);
-    latest_page_ = std::max(latest_page_, pageno);
-    Touch(&s);
-    return slot;
+    if (ZeroSlot(slot, pageno)) return slot;
+    WaitIo(be, slot);
   }
+}
+
+bool Slru::ZeroSlot(int slot, int64_t pageno) {
+  env::AtomicSection control_lock(this);
+  Slot& s = slots_[Index(slot)];
+  if (s.state == State::kReading) return false;
+  // A write in progress goes on with its copy and leaves the slot dirty.
+  if (s.state != State::kWriting) s.state = State::kValid;
+  s.pageno = pageno;
+  s.dirty = true;
+  s.bytes.fill(0);
+  std::fill(s.group_lsn.begin(), s.group_lsn.end(), kInvalidXLogRecPtr);
+  latest_page_ = std::max(latest_page_, pageno);
+  Touch(&s);
+  return true;
+}
+
+bool Slru::IsWriting(int slot, int64_t pageno) const {
+  env::AtomicSection control_lock(this);
+  const Slot& s = slots_[Index(slot)];
+  return s.state == State::kWriting && s.pageno == pageno;
+}
+
+bool Slru::BeginWrite(int slot, int64_t pageno, std::array<char, BLCKSZ>* copy,
+                      XLogRecPtr* flush_lsn) {
+  env::AtomicSection control_lock(this);
+  Slot& s = slots_[Index(slot)];
+  if (s.state != State::kValid || s.pageno != pageno || !s.dirty) return false;
+  s.state = State::kWriting;
+  s.dirty = false;
+  *copy = s.bytes;
+  *flush_lsn = *std::max_element(s.group_lsn.begin(), s.group_lsn.end());
+  return true;
 }
 
 Status Slru::WritePage(Backend& be, int slot) {
   Slot& s = slots_[Index(slot)];
-  int64_t pageno = s.pageno;
-  while (s.state == State::kWriting && s.pageno == pageno) WaitIo(be, slot);
-  if (s.state != State::kValid || s.pageno != pageno || !s.dirty) return {};
-  s.state = State::kWriting;
-  s.dirty = false;
-  std::array<char, BLCKSZ> copy = s.bytes;
-  XLogRecPtr flush_lsn =
-      *std::max_element(s.group_lsn.begin(), s.group_lsn.end());
+  int64_t pageno = PageNumberOf(slot);
+  while (IsWriting(slot, pageno)) WaitIo(be, slot);
+  std::array<char, BLCKSZ> copy;
+  XLogRecPtr flush_lsn = kInvalidXLogRecPtr;
+  if (!BeginWrite(slot, pageno, &copy, &flush_lsn)) return {};
   if (flush_lsn != kInvalidXLogRecPtr) XLogFlush(be, flush_lsn);
   Status written = PhysicalWrite(be, pageno, copy);
-  SIM_CHECK(s.state == State::kWriting && s.pageno == pageno);
-  if (!written.ok()) s.dirty = true;
-  s.state = State::kValid;
+  {
+    env::AtomicSection control_lock(this);
+    SIM_CHECK(s.state == State::kWriting && s.pageno == pageno);
+    if (!written.ok()) s.dirty = true;
+    s.state = State::kValid;
+  }
   ConditionVariableBroadcast(be, s.io_done);
   if (!written.ok()) return SlruReportIOError(written, kInvalidTransactionId);
   return {};

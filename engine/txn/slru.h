@@ -14,8 +14,9 @@
 //    be changed while it is written and is then dirty again.
 // 4. The segment file is registered for fsync before the write counts as done,
 //    and a checkpoint waits for writes in progress.
-// Differs: no lock; between suspensions code is atomic, and the slots' I/O
-// states guard what spans one.
+// Differs: the control lock is not taken; between suspensions code is atomic,
+// and the slots' I/O states guard what spans one. Whoever uses a slot index
+// marks that as PostgreSQL's XactSLRULock (sim/env/race.h).
 // Source: src/backend/access/transam/slru.c.
 #ifndef MUSTH_ENGINE_TXN_SLRU_H_
 #define MUSTH_ENGINE_TXN_SLRU_H_
@@ -92,6 +93,26 @@ class Slru {
   int Find(int64_t pageno) const;
   // A slot that may be reused now, clean or dirty, or -1 if all are in I/O.
   int Victim() const;
+  int64_t PageNumberOf(int slot) const;
+  // Whether the slot's read or write of the page is under way.
+  bool InIo(int slot, int64_t pageno) const;
+  bool IsWriting(int slot, int64_t pageno) const;
+  // The slot that has the page, or a victim. in_io: wait for it. dirty: write
+  // it first.
+  struct Candidate {
+    int index;
+    bool in_io;
+    bool dirty;
+  };
+  Candidate FindOrVictim(int64_t pageno) const;
+  // Who reads a page into its slot.
+  enum class Claim : uint8_t { kMine, kWait, kReady };
+  Claim BeginRead(int slot, int64_t pageno);
+  // Returns false if somebody reads into the slot.
+  bool ZeroSlot(int slot, int64_t pageno);
+  // Returns false if there is nothing to write, else takes what is needed.
+  bool BeginWrite(int slot, int64_t pageno, std::array<char, BLCKSZ>* copy,
+                  XLogRecPtr* flush_lsn);
   // A free slot for pageno, or the slot that got the page meanwhile.
   Result<int> SelectSlot(Backend& be, int64_t pageno);
   void WaitIo(Backend& be, int slot);

@@ -5,6 +5,7 @@
 #include "engine/txn/clog.h"
 #include "engine/txn/txn_shared.h"
 #include "engine/wal/xlog_redo.h"
+#include "sim/env/race.h"
 
 namespace engine {
 namespace {
@@ -31,7 +32,12 @@ Result<TransactionId> GetNewTransactionId(Backend& be) {
   txn.next_full_xid = FullTransactionIdNext(txn.next_full_xid);
   // Advertised before the lock is released, so that a snapshot that has a
   // later xmax cannot miss it.
-  MyProc(be).xid = xid;
+  {
+    env::UnlockedAccess unlocked(
+        "one word, and whoever looks under ProcArrayLock fetches it once: a "
+        "snapshot that misses it has an xmax at or below it");
+    MyProc(be).xid = xid;
+  }
   be.env->events->Emit(env::EventKind::kXidAssigned, xid, xid);
   lock.Release();
   YIELD_POINT(xid_assigned);
@@ -39,6 +45,7 @@ Result<TransactionId> GetNewTransactionId(Backend& be) {
 }
 
 uint64_t ReadNextFullTransactionId(Backend& be) {
+  LWLockMoment xid_gen_lock(Procs(be).xid_gen_lock, LWLockMode::kShared);
   return SharedTxn(be).next_full_xid;
 }
 

@@ -182,7 +182,7 @@ void AbortTransaction(Backend& be) {
   // What the failed statement held, so that nothing below waits for itself.
   LWLockReleaseAll(be);
   ReleaseAllBuffers(be);
-  MyProc(be).waiting_for_xid = kInvalidTransactionId;
+  SetWaitingForXid(be, kInvalidTransactionId);
   if (!TransactionIdIsValid(xact.xid)) {
     // An xid that was assigned but never reached this backend's state would
     // stay in the ProcArray for good.

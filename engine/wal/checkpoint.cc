@@ -26,6 +26,7 @@
 #include "engine/wal/xlogfile.h"
 #include "engine/wal/xloginsert.h"
 #include "engine/wal/xlogreserve.h"
+#include "sim/env/race.h"
 
 namespace engine {
 namespace {
@@ -37,28 +38,36 @@ struct VirtualTransaction {
   size_t slot;
   env::TaskId pid;
   uint32_t lxid;
+  uint8_t delayChkptFlags;
 };
 
-bool StillDelays(const PGPROC& proc, const VirtualTransaction& vxid,
-                 uint8_t flag) {
-  return proc.pid == vxid.pid && proc.lxid == vxid.lxid &&
-         (proc.delayChkptFlags & flag) != 0;
+// Flags and virtual transaction of a process that goes on meanwhile.
+VirtualTransaction Look(Backend& be, size_t slot) {
+  const std::vector<PGPROC>& procs = Procs(be).procs;
+  env::AtomicSection proc_array_lock(&procs);
+  env::UnlockedAccess unlocked(
+      "a flag that matters was set before a WAL insertion lock was taken that "
+      "the caller has held since; one that goes away is looked at again");
+  return {slot, procs[slot].pid, procs[slot].lxid, procs[slot].delayChkptFlags};
+}
+
+bool StillDelays(Backend& be, const VirtualTransaction& vxid, uint8_t flag) {
+  VirtualTransaction now = Look(be, vxid.slot);
+  return now.pid == vxid.pid && now.lxid == vxid.lxid &&
+         (now.delayChkptFlags & flag) != 0;
 }
 
 // Waits for those transactions that are, at this moment, between a WAL record
 // and the change of shared state that belongs to it.
 void WaitForDelayingTransactions(Backend& be, uint8_t flag) {
-  std::vector<PGPROC>& procs = Procs(be).procs;
   std::vector<VirtualTransaction> delaying;
-  for (size_t i = 0; i < procs.size(); ++i) {
-    const PGPROC& proc = procs[i];
-    if (proc.pid == env::kNoTask || (proc.delayChkptFlags & flag) == 0) {
-      continue;
-    }
-    delaying.push_back({i, proc.pid, proc.lxid});
+  for (size_t i = 0; i < Procs(be).procs.size(); ++i) {
+    VirtualTransaction vxid = Look(be, i);
+    bool delays = (vxid.delayChkptFlags & flag) != 0;
+    if (vxid.pid != env::kNoTask && delays) delaying.push_back(vxid);
   }
   for (const VirtualTransaction& vxid : delaying) {
-    while (StillDelays(procs[vxid.slot], vxid, flag)) {
+    while (StillDelays(be, vxid, flag)) {
       be.env->tasks->ParkUntil(SITE_ID(checkpoint_delay_wait),
                                be.env->clock->Now() + kDelayPollNs);
     }
@@ -120,7 +129,8 @@ class CheckPointer {
   // Where the next record will start: behind the page header, if the position
   // is at a page's start.
   XLogRecPtr NextRecordStart() {
-    return XLogBytePosToRecPtr(ctl_.CurrBytePos, be_.config().wal_segment_size);
+    return XLogBytePosToRecPtr(ctl_.CurrBytePosNow(),
+                               be_.config().wal_segment_size);
   }
 
   // Sets the redo pointer at a moment when no record is half inserted: from
@@ -141,7 +151,7 @@ class CheckPointer {
     checkpoint_.PrevTimeLineID = ctl_.InsertTimeLineID;
     checkpoint_.fullPageWrites = ctl_.fullPageWrites;
     checkpoint_.redo = NextRecordStart();
-    ctl_.RedoRecPtr = checkpoint_.redo;
+    ctl_.SetRedoRecPtr(checkpoint_.redo);
     XLogLocal(be_).RedoRecPtr = checkpoint_.redo;
     Emit(CheckpointPhase::kRedo);
     WALInsertLockRelease(be_);

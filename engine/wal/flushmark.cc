@@ -74,6 +74,12 @@ Status WriteThrough(Backend& be, std::string_view path, uint32_t flags,
   return {};
 }
 
+// Changed under WALWriteLock as well.
+XLogRecPtr FlushMarkOf(const XLogCtlData& ctl) {
+  env::AtomicSection flush_mark(&ctl.flushMark);
+  return ctl.flushMark;
+}
+
 // The file appears whole or not at all.
 Status CreateMarkFile(Backend& be, XLogRecPtr lsn) {
   std::string path = fmt::format("{}.tmp", kFlushMarkPath);
@@ -117,7 +123,7 @@ Status ReadMarkFile(Backend& be, MarkFile* bytes) {
 
 void RaiseFlushMark(Backend& be, XLogRecPtr lsn) {
   XLogCtlData& ctl = XLogCtl(be);
-  if (ctl.flushMark >= lsn) return;
+  if (FlushMarkOf(ctl) >= lsn) return;
   CriticalSection crit(be);
   WALWriteGuard guard(be);
   if (ctl.flushMark >= lsn) return;
@@ -126,6 +132,7 @@ void RaiseFlushMark(Backend& be, XLogRecPtr lsn) {
     Panic(be, fmt::format("could not write file \"{}\": {}", kFlushMarkPath,
                           status.message()));
   }
+  env::AtomicSection flush_mark(&ctl.flushMark);
   ctl.flushMark = lsn;
 }
 

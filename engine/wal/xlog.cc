@@ -43,9 +43,7 @@ class XLogBufferHooks final : public BufferWalHooks {
   XLogRecPtr SaveBufferForHint(Backend& be, Buffer buffer) override {
     if (!XLogInsertAllowed(be)) return kInvalidXLogRecPtr;
     XLogRecPtr redo = GetRedoRecPtr(be);
-    if (PageGetLSN(BufferGetPage(be, buffer)) > redo) {
-      return kInvalidXLogRecPtr;
-    }
+    if (BufferGetLSNAtomic(be, buffer) > redo) return kInvalidXLogRecPtr;
     // Maps of free space and visibility keep their content where a standard
     // page has its hole.
     bool standard = BufferGetTag(be, buffer).forkNum == kMainFork;
@@ -101,7 +99,7 @@ void XLogShmemInit(SharedMemory& shared) {
 void XLogInit(Backend& be) {
   auto local = std::make_unique<XLogLocalData>();
   const XLogCtlData& ctl = XLogCtl(be);
-  local->RedoRecPtr = ctl.RedoRecPtr;
+  local->RedoRecPtr = ctl.RedoRecPtrNow();
   local->doPageWrites = ctl.fullPageWrites;
   if (be.proc_number >= 0) {
     local->lockToTry =
@@ -121,7 +119,7 @@ bool XLogInsertAllowed(Backend& be) {
 }
 
 XLogRecPtr GetXLogInsertRecPtr(Backend& be) {
-  return XLogBytePosToEndRecPtr(XLogCtl(be).CurrBytePos,
+  return XLogBytePosToEndRecPtr(XLogCtl(be).CurrBytePosNow(),
                                 be.config().wal_segment_size);
 }
 
@@ -131,12 +129,12 @@ XLogRecPtr GetFlushRecPtr(Backend& be) {
   if (RecoveryInProgress(be) && !XLogInsertAllowed(be)) {
     return ctl.lastReplayedEndRecPtr;
   }
-  return ctl.LogwrtResult.Flush;
+  return ctl.LogwrtResultNow().Flush;
 }
 
 XLogRecPtr GetRedoRecPtr(Backend& be) {
   XLogLocalData& local = XLogLocal(be);
-  local.RedoRecPtr = XLogCtl(be).RedoRecPtr;
+  local.RedoRecPtr = XLogCtl(be).RedoRecPtrNow();
   return local.RedoRecPtr;
 }
 

@@ -13,6 +13,7 @@
 #ifndef MUSTH_ENGINE_WAL_XLOG_CTL_H_
 #define MUSTH_ENGINE_WAL_XLOG_CTL_H_
 
+#include <algorithm>
 #include <map>
 #include <memory>
 #include <set>
@@ -26,6 +27,7 @@
 #include "engine/wal/control_file.h"
 #include "engine/wal/rmgr.h"
 #include "sim/env/files.h"
+#include "sim/env/race.h"
 
 namespace engine {
 
@@ -67,6 +69,49 @@ class XLogCtlData : public LayerState {
   }
   int XLogRecPtrToBufIdx(XLogRecPtr lsn) const {
     return static_cast<int>((lsn / XLOG_BLCKSZ) % xlblocks.size());
+  }
+
+  // What follows is guarded by spinlocks in PostgreSQL; here they are marked
+  // only (sim/env/race.h). insertpos_lck: the positions. info_lck: RedoRecPtr
+  // (changed under all insertion locks as well), LogwrtRqst, LogwrtResult
+  // (changed under WALWriteLock as well) and asyncXactLSN.
+  XLogwrt LogwrtResultNow() const {
+    env::AtomicSection info_lck(&LogwrtRqst);
+    return LogwrtResult;
+  }
+  XLogwrt LogwrtRqstNow() const {
+    env::AtomicSection info_lck(&LogwrtRqst);
+    return LogwrtRqst;
+  }
+  void RaiseWriteRqst(XLogRecPtr lsn) {
+    env::AtomicSection info_lck(&LogwrtRqst);
+    LogwrtRqst.Write = std::max(LogwrtRqst.Write, lsn);
+  }
+  XLogRecPtr RedoRecPtrNow() const {
+    env::AtomicSection info_lck(&LogwrtRqst);
+    return RedoRecPtr;
+  }
+  void SetRedoRecPtr(XLogRecPtr redo) {
+    env::AtomicSection info_lck(&LogwrtRqst);
+    RedoRecPtr = redo;
+  }
+  XLogRecPtr AsyncXactLSNNow() const {
+    env::AtomicSection info_lck(&LogwrtRqst);
+    return asyncXactLSN;
+  }
+  uint64_t CurrBytePosNow() const {
+    env::AtomicSection insertpos_lck(&CurrBytePos);
+    return CurrBytePos;
+  }
+  // The end of the page in a slot. PostgreSQL reads the word without a lock;
+  // its memory barriers order it with the page's initialisation.
+  XLogRecPtr XlBlock(int idx) const {
+    env::AtomicSection barrier(&xlblocks[static_cast<size_t>(idx)]);
+    return xlblocks[static_cast<size_t>(idx)];
+  }
+  void SetXlBlock(int idx, XLogRecPtr end) {
+    env::AtomicSection barrier(&xlblocks[static_cast<size_t>(idx)]);
+    xlblocks[static_cast<size_t>(idx)] = end;
   }
 
   // Insertion. Positions count usable bytes: page headers are left out.

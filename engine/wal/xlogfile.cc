@@ -231,7 +231,8 @@ bool XLogCheckpointNeeded(Backend& be, XLogSegNo segno) {
   uint64_t segments =
       SegmentsOf(be.config().max_wal_size_bytes, segsize) * 10 / 19;
   segments = std::max<uint64_t>(segments, 1);
-  return segno >= XLByteToSeg(XLogCtl(be).RedoRecPtr, segsize) + segments - 1;
+  return segno >=
+         XLByteToSeg(XLogCtl(be).RedoRecPtrNow(), segsize) + segments - 1;
 }
 
 void UpdateCheckPointDistanceEstimate(XLogCtlData& ctl, uint64_t nbytes) {

@@ -150,6 +150,7 @@ struct XLogInsertion::Impl : public LayerState {
   void PutImage(Writer* out, const RegisteredBlock& block);
   void PutChunks(Writer* out, const ChunkList& list);
   std::span<char> Assemble(RmgrId rmid, uint8_t info, XLogRecPtr* fpw_lsn);
+  std::span<char> AssembleHint(uint8_t info, XLogRecPtr* fpw_lsn);
   void CopyPagesAgain();
 };
 
@@ -347,6 +348,14 @@ std::span<char> XLogInsertion::Impl::Assemble(RmgrId rmid, uint8_t info,
   return {begin, total_length};
 }
 
+std::span<char> XLogInsertion::Impl::AssembleHint(uint8_t info,
+                                                  XLogRecPtr* fpw_lsn) {
+  env::UnlockedAccess unlocked(
+      "under a share lock: others may set hint bits and with them the LSN, "
+      "which redo sets anew");
+  return Assemble(RM_XLOG_ID, info, fpw_lsn);
+}
+
 // What hint images did before they were copied first: the page is read once
 // for the CRC and once more for the log, and others may set hints in between.
 void XLogInsertion::Impl::CopyPagesAgain() {
@@ -407,11 +416,10 @@ XLogRecPtr XLogInsertion::Insert(RmgrId rmid, uint8_t info) {
   Backend& be = *impl_->be;
   for (;;) {
     XLogRecPtr fpw_lsn = 0;
-    std::span<char> record = impl_->Assemble(rmid, info, &fpw_lsn);
-    if (PLANTED(hint_image_from_live_page) && rmid == RM_XLOG_ID &&
-        info == XLOG_FPI_FOR_HINT) {
-      impl_->CopyPagesAgain();
-    }
+    bool is_hint = rmid == RM_XLOG_ID && info == XLOG_FPI_FOR_HINT;
+    std::span<char> record = is_hint ? impl_->AssembleHint(info, &fpw_lsn)
+                                     : impl_->Assemble(rmid, info, &fpw_lsn);
+    if (is_hint && PLANTED(hint_image_from_live_page)) impl_->CopyPagesAgain();
     XLogRecPtr end = XLogInsertRecord(be, record, fpw_lsn, impl_->record_flags);
     if (end != kInvalidXLogRecPtr) return end;
   }

@@ -20,8 +20,11 @@ uint32_t InsertFreeSpace(XLogRecPtr lsn) {
 }
 
 void ReleaseOne(Backend& be, WALInsertLock& lock) {
-  lock.insertingAt = 0;
-  ++lock.releases;
+  {
+    env::AtomicSection waitlist_lock(&lock.insertingAt);
+    lock.insertingAt = 0;
+    ++lock.releases;
+  }
   LWLockRelease(be, lock.lock);
   bool handed_on = lock.lock.held_exclusive();
   if (PLANTED(wal_insertion_end_not_told) && handed_on) return;
@@ -31,7 +34,10 @@ void ReleaseOne(Backend& be, WALInsertLock& lock) {
 // Tells flushers, also those that wait already, that the insertion under this
 // lock has copied everything before lsn.
 void UpdateVar(Backend& be, WALInsertLock& lock, XLogRecPtr lsn) {
-  lock.insertingAt = lsn;
+  {
+    env::AtomicSection waitlist_lock(&lock.insertingAt);
+    lock.insertingAt = lsn;
+  }
   ConditionVariableBroadcast(be, lock.progress);
 }
 
@@ -49,13 +55,13 @@ struct Reservation {
   XLogRecPtr prev = 0;
 };
 
-// Takes the next bytes of the log. Suspends: no; this is what PostgreSQL does
-// under insertpos_lck.
+// Takes the next bytes of the log. Suspends: no.
 Reservation ReserveXLogInsertLocation(Backend& be, size_t size_bytes) {
   XLogCtlData& ctl = XLogCtl(be);
   uint32_t segsize = be.config().wal_segment_size;
   size_t size = MaxAlign(size_bytes);
   SIM_CHECK(size >= kSizeOfXLogRecord);
+  env::AtomicSection insertpos_lck(&ctl.CurrBytePos);
   uint64_t start = ctl.CurrBytePos;
   uint64_t end = start + size;
   Reservation r;
@@ -135,19 +141,32 @@ bool NeedsReassembly(Backend& be, XLogRecPtr fpw_lsn) {
          (!had_page_writes || (fpw_lsn != 0 && fpw_lsn <= local.RedoRecPtr));
 }
 
+// What a lock says about the insertion under it.
+struct Insertion {
+  bool going_on;
+  uint64_t releases;
+  XLogRecPtr at;
+};
+Insertion Look(const WALInsertLock& lock) {
+  env::AtomicSection waitlist_lock(&lock.insertingAt);
+  return {lock.lock.held_exclusive(), lock.releases, lock.insertingAt};
+}
+
 // Waits for the insertion under this lock, if there is one, to be over or to
 // have passed upto. Returns how far it is, or 0 if it is over.
 XLogRecPtr WaitForInsertion(Backend& be, WALInsertLock& lock, XLogRecPtr upto) {
-  if (!lock.lock.held_exclusive()) return 0;
-  uint64_t releases = lock.releases;
+  Insertion now = Look(lock);
+  if (!now.going_on) return 0;
+  uint64_t releases = now.releases;
   XLogRecPtr at = 0;
   // Whoever takes the lock next reserves bytes behind upto.
-  while (lock.lock.held_exclusive() && lock.releases == releases) {
-    if (lock.insertingAt >= upto) {
-      at = lock.insertingAt;
+  while (now.going_on && now.releases == releases) {
+    if (now.at >= upto) {
+      at = now.at;
       break;
     }
     ConditionVariableSleep(be, lock.progress);
+    now = Look(lock);
   }
   ConditionVariableCancelSleep(be, lock.progress);
   return at;
@@ -177,7 +196,7 @@ void InitPage(Backend& be, int idx, XLogRecPtr begin) {
 // lock of the caller's but WALBufMappingLock, which is free meanwhile.
 void EvictOldPage(Backend& be, XLogRecPtr old_end) {
   XLogCtlData& ctl = XLogCtl(be);
-  ctl.LogwrtRqst.Write = std::max(ctl.LogwrtRqst.Write, old_end);
+  ctl.RaiseWriteRqst(old_end);
   LWLockRelease(be, ctl.WALBufMappingLock);
   WaitXLogInsertionsToFinish(be, old_end);
   {
@@ -234,8 +253,8 @@ void WALInsertLockRelease(Backend& be) {
 
 XLogRecPtr WaitXLogInsertionsToFinish(Backend& be, XLogRecPtr upto) {
   XLogCtlData& ctl = XLogCtl(be);
-  XLogRecPtr finished =
-      XLogBytePosToEndRecPtr(ctl.CurrBytePos, be.config().wal_segment_size);
+  XLogRecPtr finished = XLogBytePosToEndRecPtr(ctl.CurrBytePosNow(),
+                                               be.config().wal_segment_size);
   // Nobody can have inserted beyond this; a page with such an LSN is damaged.
   upto = std::min(upto, finished);
   if (PLANTED(wal_copy_not_awaited)) return finished;
@@ -253,8 +272,8 @@ void AdvanceXLInsertBuffer(Backend& be, XLogRecPtr upto, bool opportunistic) {
   // Somebody else may have done it while this process waited.
   while (upto >= ctl.InitializedUpTo || opportunistic) {
     int idx = ctl.XLogRecPtrToBufIdx(ctl.InitializedUpTo);
-    XLogRecPtr old_end = ctl.xlblocks[static_cast<size_t>(idx)];
-    if (ctl.LogwrtResult.Write < old_end) {
+    XLogRecPtr old_end = ctl.XlBlock(idx);
+    if (ctl.LogwrtResultNow().Write < old_end) {
       if (opportunistic) break;
       EvictOldPage(be, old_end);
       continue;
@@ -262,7 +281,7 @@ void AdvanceXLInsertBuffer(Backend& be, XLogRecPtr upto, bool opportunistic) {
     XLogRecPtr begin = ctl.InitializedUpTo;
     InitPage(be, idx, begin);
     ctl.InitializedUpTo = begin + XLOG_BLCKSZ;
-    ctl.xlblocks[static_cast<size_t>(idx)] = ctl.InitializedUpTo;
+    ctl.SetXlBlock(idx, ctl.InitializedUpTo);
   }
   LWLockRelease(be, ctl.WALBufMappingLock);
 }
@@ -273,7 +292,7 @@ char* GetXLogBuffer(Backend& be, XLogRecPtr lsn) {
   int idx = ctl.XLogRecPtrToBufIdx(lsn);
   XLogRecPtr page_begin = XLogPageStart(lsn);
   XLogRecPtr want = page_begin + XLOG_BLCKSZ;
-  if (ctl.xlblocks[static_cast<size_t>(idx)] != want) {
+  if (ctl.XlBlock(idx) != want) {
     // Making room may have to wait for pages before this one to be written,
     // which waits for insertions there: say that this one is not among them.
     // Right behind a header nothing of the page is this record's yet.
@@ -284,7 +303,7 @@ char* GetXLogBuffer(Backend& be, XLogRecPtr lsn) {
     UpdateInsertingAt(be, reached);
     YIELD_POINT(wal_buffer_advance);
     AdvanceXLInsertBuffer(be, lsn, false);
-    SIM_CHECK(ctl.xlblocks[static_cast<size_t>(idx)] == want);
+    SIM_CHECK(ctl.XlBlock(idx) == want);
   }
   return ctl.page(idx) + lsn % XLOG_BLCKSZ;
 }
@@ -321,7 +340,7 @@ XLogRecPtr XLogInsertRecord(Backend& be, std::span<char> record,
   WALInsertLockRelease(be);
   // A full page is worth writing even before anybody asks for a flush.
   if (r.start / XLOG_BLCKSZ != r.end / XLOG_BLCKSZ) {
-    ctl.LogwrtRqst.Write = std::max(ctl.LogwrtRqst.Write, r.end);
+    ctl.RaiseWriteRqst(r.end);
   }
   local.ProcLastRecPtr = r.start;
   return r.end;

@@ -111,7 +111,7 @@ class Writer {
     int idx = ctl_.XLogRecPtrToBufIdx(result_.Write);
     bool written = false;
     while (result_.Write < request_.Write) {
-      XLogRecPtr end = ctl_.xlblocks[static_cast<size_t>(idx)];
+      XLogRecPtr end = ctl_.XlBlock(idx);
       if (result_.Write >= end) {
         Panic(be_, fmt::format("xlog write request {} is past end of log {}",
                                LsnToString(result_.Write), LsnToString(end)));
@@ -146,8 +146,14 @@ class Writer {
   }
 
   void WriteGathered() {
-    WriteFully(be_, start_offset_,
-               {ctl_.page(start_idx_), size_t{npages_} * XLOG_BLCKSZ});
+    const char* pages = ctl_.page(start_idx_);
+    size_t size_bytes = size_t{npages_} * XLOG_BLCKSZ;
+    // Within the pages, where the request ends.
+    XLogRecPtr begin = result_.Write - size_bytes;
+    env::RaceRead(pages, std::min(result_.Write, request_.Write) - begin);
+    env::UnlockedAccess unlocked(
+        "records behind the request are being copied; they are written again");
+    WriteFully(be_, start_offset_, {pages, size_bytes});
     npages_ = 0;
   }
 
@@ -170,6 +176,7 @@ class Writer {
   }
 
   void Publish() {
+    env::AtomicSection info_lck(&ctl_.LogwrtRqst);
     bool advanced = result_.Flush > ctl_.LogwrtResult.Flush;
     ctl_.LogwrtResult = result_;
     ctl_.LogwrtRqst.Write = std::max(ctl_.LogwrtRqst.Write, result_.Write);
@@ -211,8 +218,8 @@ void XLogFlush(Backend& be, XLogRecPtr upto) {
   XLogCtlData& ctl = XLogCtl(be);
   if (PLANTED(flush_one_page_short)) upto = XLogPageStart(upto);
   CriticalSection crit(be);
-  while (ctl.LogwrtResult.Flush < upto) {
-    XLogRecPtr want = std::max(upto, ctl.LogwrtRqst.Write);
+  while (ctl.LogwrtResultNow().Flush < upto) {
+    XLogRecPtr want = std::max(upto, ctl.LogwrtRqstNow().Write);
     XLogRecPtr insertpos = WaitXLogInsertionsToFinish(be, want);
     if (insertpos < upto) {
       Panic(be, fmt::format("xlog flush request {} is not satisfied --- "
@@ -230,11 +237,12 @@ void XLogFlush(Backend& be, XLogRecPtr upto) {
 
 bool XLogNeedsFlush(Backend& be, XLogRecPtr upto) {
   if (!XLogInsertAllowed(be)) return false;
-  return upto > XLogCtl(be).LogwrtResult.Flush;
+  return upto > XLogCtl(be).LogwrtResultNow().Flush;
 }
 
 void XLogSetAsyncXactLSN(Backend& be, XLogRecPtr lsn) {
   XLogCtlData& ctl = XLogCtl(be);
+  env::AtomicSection info_lck(&ctl.LogwrtRqst);
   ctl.asyncXactLSN = std::max(ctl.asyncXactLSN, lsn);
 }
 
@@ -244,17 +252,18 @@ bool XLogBackgroundFlush(Backend& be) {
   XLogLocalData& local = XLogLocal(be);
   bool flexible = true;
   XLogwrt request;
-  request.Write = XLogPageStart(ctl.LogwrtRqst.Write);
+  request.Write = XLogPageStart(ctl.LogwrtRqstNow().Write);
+  XLogRecPtr flushed = ctl.LogwrtResultNow().Flush;
   // Nothing complete to write: asynchronous commits may wait on a part page.
-  if (request.Write <= ctl.LogwrtResult.Flush) {
-    request.Write = ctl.asyncXactLSN;
+  if (request.Write <= flushed) {
+    request.Write = ctl.AsyncXactLSNNow();
     flexible = false;
   }
-  if (request.Write <= ctl.LogwrtResult.Flush) return false;
+  if (request.Write <= flushed) return false;
   env::TimeNs now = be.env->clock->Now();
   if (local.last_background_flush_ns == 0 ||
       now - local.last_background_flush_ns >= be.config().wal_writer_delay_ns ||
-      request.Write - ctl.LogwrtResult.Flush >= kWalWriterFlushAfter) {
+      request.Write - flushed >= kWalWriterFlushAfter) {
     request.Flush = request.Write;
     local.last_background_flush_ns = now;
   }

@@ -21,6 +21,9 @@ struct CurrentContext {
   Env* env = nullptr;
   CheckHandler* check_handler = nullptr;
   TaskId task = kNoTask;
+  // How many AtomicSections (race.h) the fiber is in; counted where race checks
+  // are compiled in. 0 at every suspension.
+  int atomic_sections = 0;
 };
 
 // The context of the running fiber; set at each fiber switch. The one exempt

@@ -97,7 +97,7 @@ class PosixWorld::Impl final : public SchedulerClient,
         shared_(MakeShared()),
         host_(&shared_, 0, node_sites, {}) {
     host_.env().clock = &real_clock_;
-    host_.env().files = files;
+    host_.AttachFiles(files);
   }
 
   CrashKind AskCrash(const CrashPoint&) override { return CrashKind::kNone; }
