@@ -8,6 +8,7 @@
 
 #include "properties/decoders/bytes.h"
 #include "properties/decoders/wal_image.h"
+#include "sim/fault_log.h"
 
 namespace properties {
 namespace {
