@@ -89,7 +89,6 @@ bool NamesFile(std::string_view message, std::string_view path) {
            says("could not locate a valid checkpoint record") ||
            says("could not find redo location");
   }
-  if (path.substr(0, 8) != "pg_xact/") return false;
   return says(path) || ClogFileInside(message) == path;
 }
 

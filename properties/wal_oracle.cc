@@ -9,6 +9,7 @@
 #include "properties/copy_host.h"
 #include "properties/decoders/bytes.h"
 #include "properties/decoders/wal_image.h"
+#include "sim/fault_log.h"
 
 namespace properties {
 namespace {
