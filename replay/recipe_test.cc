@@ -150,7 +150,7 @@ TEST(Recipe, ErrorsNameFileLineAndWhatWasExpected) {
         Case{"musth-recipe 1\nseed 1\nseed 1\n", "f:3: expected one \"seed\""},
         Case{"musth-recipe 1\nbase one\n", "f:2: expected base seed or zero"},
         Case{"musth-recipe 1\nmode price\n", "f:2: expected mode explore"},
-        Case{"musth-recipe 1\nprofile media\n", "f:2: unknown fault profile"},
+        Case{"musth-recipe 1\nprofile rosy\n", "f:2: unknown fault profile"},
         Case{"musth-recipe 1\nknob foo 3\n", "f:2: unknown knob \"foo\""},
         Case{"musth-recipe 1\nknob rows x\n", "f:2: knob rows cannot be"},
         Case{"musth-recipe 1\nplanted foo\n", "f:2: expected a planted bug"},

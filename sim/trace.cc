@@ -211,7 +211,7 @@ env::Status TraceReader::Refill() {
   data_.resize(old_size + (LZ4F_isError(hint) ? 0 : out));
   if (LZ4F_isError(hint)) return Corrupted("bad LZ4 data");
   input_at_ += in;
-  if (hint == 0) frame_ended_ = true;
+  if (hint == 0) frame_ended_ = frame_whole_ = true;
   return env::Status();
 }
 
@@ -253,6 +253,9 @@ env::Status TraceReader::ReadTrailer() {
   if (!have) return Corrupted("hash cut short");
   std::memcpy(&hash_, data_.data() + at_, 8);
   at_ += 8;
+  ASSIGN_OR_RETURN(bool more, Have(1));
+  if (more) return Corrupted("bytes behind the end");
+  if (!frame_whole_) return Corrupted("end cut short");
   complete_ = true;
   return env::Status();
 }

@@ -102,6 +102,7 @@ class TraceReader {
   std::FILE* file_ = nullptr;
   LZ4F_dctx_s* context_ = nullptr;
   bool frame_ended_ = false;
+  bool frame_whole_ = false;  // ... with its end mark
   std::string input_;
   size_t input_at_ = 0;
   std::string data_;
