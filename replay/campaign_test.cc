@@ -149,6 +149,8 @@ TEST_F(CampaignTest, JsonHasExactlyTheseKeys) {
                                          "statements_predicted",
                                          "statements_unpredicted",
                                          "known_gaps",
+                                         "judged",
+                                         "outside",
                                          "faults",
                                          "crash_points",
                                          "illegal_crashes",
