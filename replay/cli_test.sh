@@ -25,7 +25,7 @@ expect 2 "subcommand"
 expect 2 'unknown subcommand "bogus", expected one of campaign' bogus
 expect 0 "campaign" --help
 expect 2 "--bogus" campaign --bogus
-expect 2 "expected pg-contract, strict or mix" campaign --faults media
+expect 2 "expected pg-contract, strict, media, beyond or mix" campaign --faults rosy
 expect 2 "expected N (from 1) or A..B" campaign --seeds 9..1
 expect 2 "no.sql: No such file" campaign --script no.sql
 expect 2 "unknown knob" campaign --knob nothing=1

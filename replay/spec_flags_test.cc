@@ -50,10 +50,10 @@ TEST(SpecFlags, BadFlagsAreNamedWithWhatWasExpected) {
   EXPECT_EQ(ErrorOf(flags),
             "--knob: knob sessions cannot be \"0\", expected 1..12");
   flags = SpecFlags();
-  flags.profile = "beyond";
+  flags.profile = "rosy";
   EXPECT_EQ(ErrorOf(flags),
-            "--faults: unknown fault profile \"beyond\", expected pg-contract, "
-            "strict or mix");
+            "--faults: unknown fault profile \"rosy\", expected pg-contract, "
+            "strict, media, beyond or mix");
 }
 
 TEST(SpecFlags, PlantNeedsAPlantedBuild) {
