@@ -387,6 +387,11 @@ void RunDriver::OnInspected() {
   }
   // The inspector outran the node's end; its next start is judged.
   if (panicked_) return;
+  // An fsync has failed, and its caller has yet to act on that.
+  if (sync_failed_since_ready_ && ++reinspections_ <= kMaxReinspections) {
+    OnReady();
+    return;
+  }
   JudgeInspection();
   if (!outcome_.broken.empty()) {
     finished_ = true;
@@ -592,7 +597,10 @@ void RunDriver::Fail(std::string why) {
 
 void RunDriver::OnEvent(const env::Event& event) {
   if (WorthTelling(event.kind)) tail_.OnEvent(event);
-  sync_failed_ |= event.kind == env::EventKind::kFileSync && event.a[2] != 0;
+  if (event.kind == env::EventKind::kFileSync && event.a[2] != 0) {
+    sync_failed_ = true;
+    sync_failed_since_ready_ = true;
+  }
   bool excused = event.kind == env::EventKind::kPanic &&
                  (Excused() || NamesDamage(env::Status(
                                    env::Code::kIo, std::string(event.bytes))));
@@ -604,6 +612,8 @@ void RunDriver::OnEvent(const env::Event& event) {
   switch (event.kind) {
     case env::EventKind::kReady:
       panicked_ = false;
+      sync_failed_since_ready_ = false;
+      reinspections_ = 0;
       redo_is_needless_ = false;
       OnReady();
       break;

@@ -197,6 +197,10 @@ class RunDriver : public sim::EventSubscriber, public ClientObserver {
   uint64_t recovery_end_ = 0;  // of the last one
   std::string last_panic_;
   bool panicked_ = false;  // and has not accepted sessions since
+  // A node that does not end for a failed fsync is judged all the same.
+  static constexpr int kMaxReinspections = 20;
+  bool sync_failed_since_ready_ = false;
+  int reinspections_ = 0;
   uint64_t progress_step_ = 0;  // when a statement or a recovery last ended
   env::Status setup_status_;
   RunOutcome outcome_;
