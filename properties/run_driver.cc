@@ -323,6 +323,12 @@ void RunDriver::OnStopped() {
   }
 }
 
+void RunDriver::OnAccepting() {
+  panicked_ = sync_failed_since_ready_ = redo_is_needless_ = false;
+  reinspections_ = 0;
+  OnReady();
+}
+
 void RunDriver::OnReady() {
   disk_faults_->Hold(true);
   SetPhase(faults::Phase::kDone);
@@ -598,8 +604,7 @@ void RunDriver::Fail(std::string why) {
 void RunDriver::OnEvent(const env::Event& event) {
   if (WorthTelling(event.kind)) tail_.OnEvent(event);
   if (event.kind == env::EventKind::kFileSync && event.a[2] != 0) {
-    sync_failed_ = true;
-    sync_failed_since_ready_ = true;
+    sync_failed_ = sync_failed_since_ready_ = true;
   }
   bool excused = event.kind == env::EventKind::kPanic &&
                  (Excused() || NamesDamage(env::Status(
@@ -611,11 +616,7 @@ void RunDriver::OnEvent(const env::Event& event) {
   judge_->OnEvent(event);
   switch (event.kind) {
     case env::EventKind::kReady:
-      panicked_ = false;
-      sync_failed_since_ready_ = false;
-      reinspections_ = 0;
-      redo_is_needless_ = false;
-      OnReady();
+      OnAccepting();
       break;
     case env::EventKind::kTaskStart:
       // A node that restarts by itself recovers before anybody says so.

@@ -113,6 +113,7 @@ class RunDriver : public sim::EventSubscriber, public ClientObserver {
   void OnNodeStopped();
   // Starts a new node on what the host's end left.
   void Restart(sim::CrashKind kind);
+  void OnAccepting();
   void OnReady();
   void OnInspected();
   void BeginWork();
