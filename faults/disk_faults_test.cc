@@ -4,36 +4,12 @@
 
 #include <algorithm>
 #include <string>
+#include <vector>
 
-#include "sim/env/event_sink.h"
+#include "sim/fake_host.h"
 
 namespace faults {
 namespace {
-
-class FakeHost : public sim::DeviceHost {
- public:
-  explicit FakeHost(uint64_t seed) : choices_(seed) { Restart(0); }
-  void Restart(uint64_t incarnation) {
-    scope_ = sim::Scope::FromPath("w0/h0").Child("i", incarnation);
-  }
-  void DevicePoint(sim::DeviceStep, uint64_t) override {}
-  void DeviceDelay(env::TimeNs) override {}
-  env::TimeNs Now() override { return now_ns; }
-  sim::Choices& choices() override { return choices_; }
-  const sim::Scope& scope() override { return scope_; }
-  env::EventSink& events() override { return sink_; }
-
-  env::TimeNs now_ns = 0;
-
- private:
-  class Sink : public env::EventSink {
-   public:
-    void Emit(env::Event) override {}
-  };
-  sim::Choices choices_;
-  sim::Scope scope_;
-  Sink sink_;
-};
 
 FaultPlan With(Family family) {
   FaultPlan plan;
@@ -66,7 +42,7 @@ std::string Failures(DiskFaults* faults, const char* path) {
 
 TEST(DiskFaults, FailuresOfOneFileDoNotMoveThoseOfAnother) {
   FaultCounters counters;
-  FakeHost host(11);
+  sim::FakeHost host(11);
   DiskFaults alone(&host, With(Family::kSyncFailure), Knobs(), &counters);
   std::string expected = Failures(&alone, "base/5/1000");
   EXPECT_NE(expected.find('1'), std::string::npos);
@@ -78,7 +54,7 @@ TEST(DiskFaults, FailuresOfOneFileDoNotMoveThoseOfAnother) {
 
 TEST(DiskFaults, IncarnationsDrawApart) {
   FaultCounters counters;
-  FakeHost host(11);
+  sim::FakeHost host(11);
   DiskFaults faults(&host, With(Family::kSyncFailure), Knobs(), &counters);
   std::string first = Failures(&faults, "pg_wal/1");
   host.Restart(1);
@@ -87,7 +63,7 @@ TEST(DiskFaults, IncarnationsDrawApart) {
 
 TEST(DiskFaults, BudgetBoundsTheFailuresAndCountsThem) {
   FaultCounters counters;
-  FakeHost host(2);
+  sim::FakeHost host(2);
   FaultPlan plan = With(Family::kSyncFailure);
   plan.sync_failure_denominator = 1;
   plan.sync_failure_budget = 2;
@@ -103,7 +79,7 @@ TEST(DiskFaults, BudgetBoundsTheFailuresAndCountsThem) {
 TEST(DiskFaults, FamilyThatIsOffDrawsNothingAndStopEndsAll) {
   FaultCounters counters;
   // Every draw of this host would fail the fsync: value 3 of 4.
-  FakeHost host(1);
+  sim::FakeHost host(1);
   DiskFaults off(&host, FaultPlan(), Knobs(), &counters);
   DiskFaults on(&host, With(Family::kSyncFailure), Knobs(), &counters);
   EXPECT_EQ(Failures(&off, "a"), std::string(40, '0'));
@@ -120,74 +96,67 @@ TEST(DiskFaults, FamilyThatIsOffDrawsNothingAndStopEndsAll) {
   EXPECT_EQ(Failures(&on, "a"), std::string(40, '0'));
 }
 
-// What 400 transfers of 8 KiB do: every legal part comes, borders most of all.
-TEST(DiskFaults, ShortTransfersMoveAPartAndPreferBorders) {
-  FaultCounters counters;
-  FakeHost host(6);
-  DiskFaults faults(&host, With(Family::kShortTransfer), Knobs(), &counters);
-  int interrupted = 0;
-  int at_border = 0;
-  int elsewhere = 0;
-  int64_t shortest = 8192;
-  for (int i = 0; i < 2000; ++i) {
+// How much was moved by each of `count` writes of `bytes` that were cut short.
+std::vector<int64_t> ShortWrites(DiskFaults* faults, const char* path,
+                                 int64_t offset, int64_t bytes, int count) {
+  std::vector<int64_t> cuts;
+  for (int i = 0; i < count; ++i) {
     sim::TransferFault fault =
-        faults.OnTransfer(sim::Transfer::kWrite, "a", 8192, 8192);
-    if (fault.outcome == sim::TransferOutcome::kInterrupted) ++interrupted;
+        faults->OnTransfer(sim::Transfer::kWrite, path, offset, bytes);
     if (fault.outcome != sim::TransferOutcome::kShort) continue;
     EXPECT_GT(fault.bytes, 0);
-    EXPECT_LT(fault.bytes, 8192);
-    shortest = std::min(shortest, fault.bytes);
-    ++(fault.bytes % 512 == 0 ? at_border : elsewhere);
+    EXPECT_LT(fault.bytes, bytes);
+    cuts.push_back(fault.bytes);
   }
-  EXPECT_NEAR(interrupted, 125, 50);
-  EXPECT_NEAR(at_border, 250, 70);
-  EXPECT_NEAR(elsewhere, 125, 50);
-  EXPECT_LT(shortest, 512);
-  EXPECT_EQ(counters.of(Family::kShortTransfer).injected,
-            static_cast<uint64_t>(interrupted + at_border + elsewhere));
+  return cuts;
+}
+
+int64_t OffBorders(const std::vector<int64_t>& cuts, int64_t sector) {
+  return std::count_if(cuts.begin(), cuts.end(),
+                       [=](int64_t cut) { return cut % sector != 0; });
+}
+
+// One write in four is hit; a quarter of those is interrupted. Every legal part
+// comes, borders of sectors most of all.
+TEST(DiskFaults, ShortTransfersMoveAPartAndPreferBorders) {
+  FaultCounters counters;
+  sim::FakeHost host(6);
+  DiskFaults faults(&host, With(Family::kShortTransfer), Knobs(), &counters);
+  std::vector<int64_t> cuts = ShortWrites(&faults, "a", 8192, 8192, 2000);
+  int64_t off_borders = OffBorders(cuts, 512);
+  EXPECT_NEAR(off_borders, 125, 50);
+  EXPECT_NEAR(static_cast<int64_t>(cuts.size()) - off_borders, 250, 70);
+  EXPECT_LT(*std::min_element(cuts.begin(), cuts.end()), 512);
+  auto injected = counters.of(Family::kShortTransfer).injected;
+  EXPECT_NEAR(injected - cuts.size(), 125, 50);
 }
 
 TEST(DiskFaults, ControlFileIsNeverCutInsideItsFirstSector) {
   FaultCounters counters;
-  FakeHost host(6);
+  sim::FakeHost host(6);
   DiskFaults faults(&host, With(Family::kShortTransfer), Knobs(), &counters);
-  int cut = 0;
-  int elsewhere = 0;
-  for (int i = 0; i < 2000; ++i) {
-    sim::TransferFault fault =
-        faults.OnTransfer(sim::Transfer::kWrite, "global/pg_control", 0, 8192);
-    if (fault.outcome != sim::TransferOutcome::kShort) continue;
-    ++cut;
-    elsewhere += fault.bytes % 512 != 0;
-    EXPECT_GE(fault.bytes, 512);
-    EXPECT_LT(fault.bytes, 8192);
-  }
-  EXPECT_GT(cut, 200);
-  EXPECT_GT(elsewhere, 50);
+  std::vector<int64_t> cuts =
+      ShortWrites(&faults, "global/pg_control", 0, 8192, 2000);
+  EXPECT_GT(cuts.size(), 200u);
+  EXPECT_GT(OffBorders(cuts, 512), 50);
+  EXPECT_GE(*std::min_element(cuts.begin(), cuts.end()), 512);
 }
 
 TEST(DiskFaults, WritesThatCannotBeTornAreCutBetweenPages) {
   FaultCounters counters;
-  FakeHost host(6);
+  sim::FakeHost host(6);
   Knobs knobs;
   knobs.atomic8k = 1;
   DiskFaults faults(&host, With(Family::kShortTransfer), knobs, &counters);
-  int cut = 0;
-  for (int i = 0; i < 400; ++i) {
-    EXPECT_NE(faults.OnTransfer(sim::Transfer::kWrite, "a", 8192, 8192).outcome,
-              sim::TransferOutcome::kShort);
-    sim::TransferFault fault =
-        faults.OnTransfer(sim::Transfer::kWrite, "b", 8192, 32768);
-    if (fault.outcome != sim::TransferOutcome::kShort) continue;
-    EXPECT_EQ(fault.bytes % 8192, 0);
-    ++cut;
-  }
-  EXPECT_GT(cut, 0);
+  EXPECT_TRUE(ShortWrites(&faults, "a", 8192, 8192, 400).empty());
+  std::vector<int64_t> cuts = ShortWrites(&faults, "b", 8192, 32768, 400);
+  EXPECT_FALSE(cuts.empty());
+  EXPECT_EQ(OffBorders(cuts, 8192), 0);
 }
 
 TEST(DiskFaults, ShortTransferOfOneByteIsAnInterruption) {
   FaultCounters counters;
-  FakeHost host(6);
+  sim::FakeHost host(6);
   FaultPlan plan = With(Family::kShortTransfer);
   plan.short_transfer_denominator = 1;
   plan.short_transfer_budget = 50;
@@ -202,7 +171,7 @@ TEST(DiskFaults, ShortTransferOfOneByteIsAnInterruption) {
 
 TEST(DiskFaults, DiskIsFullFromACallOnUntilSomebodyMakesRoom) {
   FaultCounters counters;
-  FakeHost host(7);
+  sim::FakeHost host(7);
   DiskFaults faults(&host, With(Family::kDiskFull), Knobs(), &counters);
   EXPECT_EQ(faults.Capacity("a", 10000, 4096), INT64_MAX);
   EXPECT_EQ(faults.Capacity("a", 10000, 4096), INT64_MAX);
@@ -217,7 +186,7 @@ TEST(DiskFaults, DiskIsFullFromACallOnUntilSomebodyMakesRoom) {
 
 TEST(DiskFaults, LatencyHasTheLeastAndAboutTheMeanValue) {
   FaultCounters counters;
-  FakeHost host(3);
+  sim::FakeHost host(3);
   DiskFaults faults(&host, With(Family::kLatency), Knobs(), &counters);
   int64_t sum = 0;
   int64_t sync_sum = 0;
@@ -234,7 +203,7 @@ TEST(DiskFaults, LatencyHasTheLeastAndAboutTheMeanValue) {
 
 TEST(DiskFaults, StallHoldsEveryCallUntilItIsOver) {
   FaultCounters counters;
-  FakeHost host(4);
+  sim::FakeHost host(4);
   DiskFaults faults(&host, With(Family::kStall), Knobs(), &counters);
   EXPECT_EQ(faults.Latency(sim::DeviceStep::kPlain, "a"), 0);
   EXPECT_EQ(faults.Latency(sim::DeviceStep::kPlain, "a"), 0);
@@ -257,7 +226,7 @@ class CountingHooks : public sim::CrashHooks {
 
 TEST(BackgroundDisk, WritesBackBetweenDeviceCallsAndPassesTheQuestionOn) {
   FaultCounters counters;
-  FakeHost host(5);
+  sim::FakeHost host(5);
   sim::Disk disk{sim::DiskOptions()};
   disk.Attach(&host, nullptr);
   CountingHooks next;

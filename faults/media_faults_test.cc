@@ -8,32 +8,11 @@
 #include <span>
 #include <string>
 
-#include "sim/env/event_sink.h"
+#include "sim/fake_host.h"
 #include "sim/fault_log.h"
 
 namespace faults {
 namespace {
-
-class FakeHost : public sim::DeviceHost {
- public:
-  explicit FakeHost(uint64_t seed)
-      : choices_(seed), scope_(sim::Scope::FromPath("w0/h0/i0")) {}
-  void DevicePoint(sim::DeviceStep, uint64_t) override {}
-  void DeviceDelay(env::TimeNs) override {}
-  env::TimeNs Now() override { return 0; }
-  sim::Choices& choices() override { return choices_; }
-  const sim::Scope& scope() override { return scope_; }
-  env::EventSink& events() override { return sink_; }
-
- private:
-  class Sink : public env::EventSink {
-   public:
-    void Emit(env::Event) override {}
-  };
-  sim::Choices choices_;
-  sim::Scope scope_;
-  Sink sink_;
-};
 
 // A small cluster, all of it durable.
 std::unique_ptr<sim::Disk> Cluster() {
@@ -63,7 +42,7 @@ FaultPlan Plan(std::initializer_list<Family> families) {
 // All damage after a thousand steps.
 std::vector<sim::FaultRecord> Strikes(uint64_t seed, const FaultPlan& plan,
                                       FaultCounters* counters) {
-  FakeHost host(seed);
+  sim::FakeHost host(seed);
   std::unique_ptr<sim::Disk> disk = Cluster();
   disk->Attach(&host, nullptr);
   MediaFaults faults(disk.get(), &host, plan, counters, nullptr);
@@ -90,7 +69,7 @@ TEST(MediaFaults, BudgetBoundsTheStrikesAndStopEndsThem) {
     Strikes(seed, Plan({Family::kZeroed}), &counters);
     EXPECT_EQ(counters.of(Family::kZeroed).injected, 3u);
   }
-  FakeHost host(1);
+  sim::FakeHost host(1);
   FaultCounters counters;
   std::unique_ptr<sim::Disk> disk = Cluster();
   MediaFaults faults(disk.get(), &host, Plan({Family::kZeroed}), &counters,
@@ -151,7 +130,7 @@ class WatchedDisk {
   const FaultCounters& counters() const { return counters_; }
 
  private:
-  FakeHost host_;
+  sim::FakeHost host_;
   FaultCounters counters_;
   std::unique_ptr<sim::Disk> disk_;
   std::unique_ptr<MediaFaults> faults_;

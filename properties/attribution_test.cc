@@ -11,10 +11,9 @@
 #include "properties/decoders/test_cluster.h"
 #include "properties/model.h"
 #include "properties/wal_coverage.h"
-#include "sim/choices.h"
 #include "sim/disk.h"
 #include "sim/env/check.h"
-#include "sim/env/event_sink.h"
+#include "sim/fake_host.h"
 
 namespace properties {
 namespace {
@@ -24,28 +23,6 @@ constexpr size_t kBlocks = 4;
 const char* const kPath = "base/5/16384";
 
 // A world that draws and swallows the rest.
-class QuietHost : public sim::DeviceHost, public env::EventSink {
- public:
-  explicit QuietHost(uint64_t seed)
-      : choices_(seed), scope_(sim::Scope::FromPath("w0/h0/i0")) {}
-  void DevicePoint(sim::DeviceStep, uint64_t) override {}
-  void DeviceDelay(env::TimeNs) override {}
-  env::TimeNs Now() override { return 0; }
-  sim::Choices& choices() override { return choices_; }
-  const sim::Scope& scope() override { return scope_; }
-  env::EventSink& events() override { return *this; }
-  void Emit(env::Event event) override {
-    damage_told +=
-        event.kind == env::EventKind::kFault &&
-        event.a[0] == static_cast<uint64_t>(sim::DiskFaultFamily::kDamage);
-  }
-  int damage_told = 0;
-
- private:
-  sim::Choices choices_;
-  sim::Scope scope_;
-};
-
 std::string Page(char byte) { return std::string(kPageBytes, byte); }
 
 // One record that touches the block, as an event; its end is `end`.
@@ -97,7 +74,7 @@ class AttributionTest : public ::testing::Test {
     options.fill = sim::Fill::kGarbage;
     options.biased_images = false;
     file_.reset();
-    host_ = std::make_unique<QuietHost>(seed);
+    host_ = std::make_unique<sim::FakeHost>(seed);
     disk_ = std::make_unique<sim::Disk>(options);
     disk_->Attach(host_.get(), nullptr);
     SIM_CHECK(disk_->Mkdir("base").ok() && disk_->Mkdir("base/5").ok());
@@ -137,7 +114,7 @@ class AttributionTest : public ::testing::Test {
     return attribution_.OfRefusal(status, disk_.get());
   }
 
-  std::unique_ptr<QuietHost> host_;
+  std::unique_ptr<sim::FakeHost> host_;
   std::unique_ptr<sim::Disk> disk_;
   std::unique_ptr<env::File> file_;
   Model model_;
@@ -154,7 +131,13 @@ TEST_F(AttributionTest, GarbageThatNobodyWroteJustifies) {
     EXPECT_EQ(fault.damage, sim::Damage::kGarbageFill);
     EXPECT_GE(fault.offset, Offset(kBlocks - 1));
   }
-  EXPECT_GT(host_->damage_told, 0);
+  int damage_told = 0;
+  for (const env::Event& event : host_->events_seen) {
+    damage_told +=
+        event.kind == env::EventKind::kFault &&
+        event.a[0] == static_cast<uint64_t>(sim::DiskFaultFamily::kDamage);
+  }
+  EXPECT_GT(damage_told, 0);
 }
 
 TEST_F(AttributionTest, AnotherPageIsAFalseAlarm) {

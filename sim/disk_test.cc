@@ -14,37 +14,11 @@
 
 #include "sim/crash_image.h"
 #include "sim/durability_stamps.h"
+#include "sim/fake_host.h"
 #include "sim/version_chain.h"
 
 namespace sim {
 namespace {
-
-// A world of one host: records steps and events, draws from a seed.
-class TestHost : public DeviceHost, public env::EventSink {
- public:
-  explicit TestHost(uint64_t seed, const char* scope = "w0/h0/i0")
-      : choices_(seed), scope_(Scope::FromPath(scope)) {}
-
-  void DevicePoint(DeviceStep step, uint64_t) override {
-    steps.push_back(step);
-  }
-  void DeviceDelay(env::TimeNs duration_ns) override {
-    delay_ns += duration_ns;
-  }
-  env::TimeNs Now() override { return 0; }
-  Choices& choices() override { return choices_; }
-  const Scope& scope() override { return scope_; }
-  env::EventSink& events() override { return *this; }
-  void Emit(env::Event event) override { events_seen.push_back(event.kind); }
-
-  std::vector<DeviceStep> steps;
-  std::vector<env::EventKind> events_seen;
-  env::TimeNs delay_ns = 0;
-
- private:
-  Choices choices_;
-  Scope scope_;
-};
 
 std::unique_ptr<env::File> MustOpen(Disk* disk, const std::string& path,
                                     uint32_t flags = env::kOpenWrite |
@@ -64,7 +38,7 @@ class Machine {
  public:
   static constexpr int kFiles = 3;
 
-  Machine(const DiskOptions& options, TestHost* host)
+  Machine(const DiskOptions& options, FakeHost* host)
       : disk(std::make_unique<Disk>(options)) {
     disk->Attach(host, nullptr);
     for (int i = 0; i < kFiles; ++i) {
@@ -219,7 +193,7 @@ bool Legal(const std::string& image, const std::vector<std::string>& history,
 
 RC_GTEST_PROP(DiskLaw, ReadsYieldWhatWasWritten, ()) {
   DiskOptions options = AnyOptions();
-  TestHost host(*rc::gen::arbitrary<uint64_t>());
+  FakeHost host(*rc::gen::arbitrary<uint64_t>());
   Machine m(options, &host);
   int steps = *rc::gen::inRange(1, 60);
   for (int s = 0; s < steps; ++s) {
@@ -233,7 +207,7 @@ RC_GTEST_PROP(DiskLaw, ReadsYieldWhatWasWritten, ()) {
 RC_GTEST_PROP(DiskLaw, EveryImageIsMadeOfVersionsSinceTheLastFsync, ()) {
   DiskOptions options = AnyOptions();
   options.fill = Fill::kZero;
-  TestHost host(*rc::gen::arbitrary<uint64_t>());
+  FakeHost host(*rc::gen::arbitrary<uint64_t>());
   Machine m(options, &host);
   int unit = UnitBytes(options);
   int rounds = *rc::gen::inRange(1, 5);
@@ -254,7 +228,7 @@ RC_GTEST_PROP(DiskLaw, EveryImageIsMadeOfVersionsSinceTheLastFsync, ()) {
 RC_GTEST_PROP(DiskLaw, ImagesDoNotDependOnTheOrderOfReads, ()) {
   DiskOptions options = AnyOptions();
   uint64_t seed = *rc::gen::arbitrary<uint64_t>();
-  TestHost host(seed);
+  FakeHost host(seed);
   Machine m(options, &host);
   int steps = *rc::gen::inRange(1, 40);
   for (int s = 0; s < steps; ++s) m.RandomStep();
@@ -280,7 +254,7 @@ RC_GTEST_PROP(DiskLaw, ImagesDoNotDependOnTheOrderOfReads, ()) {
 }
 
 RC_GTEST_PROP(DiskLaw, ClonesAreIndependent, ()) {
-  TestHost host(*rc::gen::arbitrary<uint64_t>());
+  FakeHost host(*rc::gen::arbitrary<uint64_t>());
   Machine m(AnyOptions(), &host);
   int steps = *rc::gen::inRange(1, 20);
   for (int s = 0; s < steps; ++s) m.RandomStep();
@@ -306,7 +280,7 @@ RC_GTEST_PROP(DiskLaw, ClonesAreIndependent, ()) {
 }
 
 TEST(Disk, StepsComeInTheOrderThatCrashPointsCountOn) {
-  TestHost host(1);
+  FakeHost host(1);
   Disk disk({});
   disk.Attach(&host, nullptr);
   auto file = MustOpen(&disk, "f");
@@ -321,16 +295,17 @@ TEST(Disk, StepsComeInTheOrderThatCrashPointsCountOn) {
                                      kSyncDone, kPlain, kSyncStart, kSyncMiddle,
                                      kSyncDone}));
   using Kind = env::EventKind;
-  EXPECT_EQ(
-      host.events_seen,
-      (std::vector<Kind>{Kind::kDirOp, Kind::kFileOpen, Kind::kFileWrite,
-                         Kind::kFileSync, Kind::kFileSync, Kind::kFileSync,
-                         Kind::kFileRead, Kind::kFileSync, Kind::kFileSync,
-                         Kind::kFileSync}));
+  std::vector<Kind> kinds;
+  for (const env::Event& event : host.events_seen) kinds.push_back(event.kind);
+  EXPECT_EQ(kinds, (std::vector<Kind>{Kind::kDirOp, Kind::kFileOpen,
+                                      Kind::kFileWrite, Kind::kFileSync,
+                                      Kind::kFileSync, Kind::kFileSync,
+                                      Kind::kFileRead, Kind::kFileSync,
+                                      Kind::kFileSync, Kind::kFileSync}));
 }
 
 TEST(Disk, DsyncWriteBecomesVisibleAfterItsStart) {
-  TestHost host(1);
+  FakeHost host(1);
   Disk disk({});
   disk.Attach(&host, nullptr);
   auto file = MustOpen(&disk, "f",
@@ -357,7 +332,7 @@ class SlowSync : public DiskFaultHooks {
 };
 
 TEST(Disk, LatencyPassesAndCleanFilesAreNotAskedFor) {
-  TestHost host(1);
+  FakeHost host(1);
   SlowSync faults;
   Disk disk({});
   disk.Attach(&host, &faults);
@@ -390,7 +365,7 @@ class CountingSource : public ChoiceSource {
 };
 
 TEST(Disk, NothingIsDrawnWhenNothingIsPending) {
-  TestHost host(1);
+  FakeHost host(1);
   CountingSource source;
   host.choices().SetSource(&source);
   Disk disk({});
@@ -447,7 +422,7 @@ TEST(Disk, ErrorsNameWhatIsWrong) {
 TEST(Disk, ScopeOfAClonePicksItsImage) {
   DiskOptions options;
   options.biased_images = false;
-  TestHost host(7);
+  FakeHost host(7);
   Disk disk(options);
   disk.Attach(&host, nullptr);
   auto file = MustOpen(&disk, "f");
@@ -457,7 +432,7 @@ TEST(Disk, ScopeOfAClonePicksItsImage) {
   disk.PowerLoss();
   std::vector<uint64_t> hashes;
   for (const char* scope : {"w0/h0/i0", "w0/h0/i0", "w0/f1/h0/i0"}) {
-    TestHost child(7, scope);
+    FakeHost child(7, scope);
     std::unique_ptr<Disk> copy = disk.Clone();
     copy->Attach(&child, nullptr);
     copy->Freeze();
@@ -525,7 +500,7 @@ TEST(CrashImage, PathKeysAreScopeKeys) {
 TEST(CrashImage, AnOverrideChoosesASector) {
   DiskOptions options;
   options.biased_images = false;
-  TestHost host(3);
+  FakeHost host(3);
   host.choices().AddOverride(
       Override::Parse("crash-image w0/h0/i0/f sector 1 = 1").value());
   host.choices().AddOverride(
@@ -553,7 +528,7 @@ TEST(Disk, StaleBytesComeFromTheDevicesFormerLife) {
   MustWrite(MustOpen(&before, "old").get(), 0, std::string(kPageBytes, 'o'));
   bool shown = false;
   for (uint64_t seed = 0; seed < 100 && !shown; ++seed) {
-    TestHost host(seed);
+    FakeHost host(seed);
     std::unique_ptr<Disk> disk = before.ImageCopy();
     disk->Attach(&host, nullptr);
     {
@@ -580,7 +555,7 @@ TEST(Disk, StaleBytesComeFromTheDevicesFormerLife) {
 }
 
 TEST(CrashImage, RulesSayWhatSurvivesAndTheLastThatFitsDecides) {
-  TestHost host(3);
+  FakeHost host(3);
   Disk disk((DiskOptions()));
   disk.Attach(&host, nullptr);
   auto f = MustOpen(&disk, "f");
@@ -606,7 +581,7 @@ TEST(CrashImage, RulesSayWhatSurvivesAndTheLastThatFitsDecides) {
 }
 
 TEST(CrashImage, WithoutAFittingRuleEverythingSurvives) {
-  TestHost host(3);
+  FakeHost host(3);
   Disk disk((DiskOptions()));
   disk.Attach(&host, nullptr);
   auto f = MustOpen(&disk, "f");

@@ -38,6 +38,10 @@ enum class Damage : uint8_t {
   kCount,
 };
 inline constexpr int kDamageCount = static_cast<int>(Damage::kCount);
+// SFM-11: what a crash extends a file with.
+constexpr bool IsFill(Damage damage) {
+  return damage == Damage::kGarbageFill || damage == Damage::kStaleFill;
+}
 // "garbage_fill"; as in events and reports.
 const char* DamageName(Damage damage);
 
