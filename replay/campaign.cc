@@ -10,6 +10,7 @@
 
 #include "replay/outcome_codec.h"
 #include "replay/user_files.h"
+#include "sim/events.h"
 
 namespace replay {
 namespace {
@@ -20,6 +21,8 @@ constexpr uint64_t kSecondRun = uint64_t{1} << 63;
 constexpr uint64_t kFullReports = 3;
 constexpr uint64_t kShortReports = 25;
 constexpr uint64_t kRecipes = 1000;
+// Between two writes of the state's file.
+constexpr double kStatePeriodS = 5;
 // A campaign with so many harness failures says nothing about the engine.
 constexpr uint64_t kMaxHarnessFailures = 100;
 
@@ -77,8 +80,51 @@ Campaign::Campaign(const CampaignOptions& options, Runner runner)
     : options_(options),
       runner_(std::move(runner)),
       progress_(options.out, options.tty, SeedCount()) {
-  summary_.build = BuildId();
-  summary_.profile = options_.spec.profile;
+  state_.summary.build = BuildId();
+  state_.summary.profile = options_.spec.profile;
+  state_.summary.parts = {Part()};
+}
+
+// Two campaigns of the same part run the same runs.
+SeedPart Campaign::Part() const {
+  Recipe recipe;
+  recipe.spec = SpecOf(0);
+  SeedPart part;
+  part.profile = options_.spec.profile;
+  part.spec = fmt::format("{:016x}", sim::HashBytes(FormatRecipe(recipe)));
+  part.first_seed = options_.first_seed;
+  part.last_seed = options_.last_seed;
+  part.shard_index = options_.shard_index;
+  part.shard_count = options_.shard_count;
+  return part;
+}
+
+env::Status Campaign::GoOn() {
+  if (options_.state_file.empty()) return {};
+  env::Result<std::string> text = ReadFile(UserPath(options_.state_file));
+  // The first sitting: better to learn now that the file cannot be written.
+  if (!text.ok() && text.status().code() == env::Code::kNotFound) {
+    return SaveState();
+  }
+  RETURN_IF_ERROR(text.status());
+  ASSIGN_OR_RETURN(CampaignState state, ParseState(*text, options_.state_file));
+  env::Status same = CheckSameCampaign(state, BuildId(), Part());
+  if (!same.ok()) {
+    return {env::Code::kInvalid,
+            fmt::format("{}: {}", options_.state_file, same.message())};
+  }
+  state_ = std::move(state);
+  progress_.GoOn(state_.summary.seeds);
+  return {};
+}
+
+env::Status Campaign::SaveState() {
+  if (options_.state_file.empty()) return {};
+  saved_at_s_ = progress_.elapsed_s();
+  CampaignState state = state_;
+  state.summary.wall_s += progress_.elapsed_s();
+  state.summary.cpu_s += CpuSeconds();
+  return ReplaceFile(UserPath(options_.state_file), FormatState(state));
 }
 
 uint64_t Campaign::SeedCount() const {
@@ -111,18 +157,23 @@ WorkerPool::Answer Campaign::Work(uint64_t job) {
 
 ExitCode Campaign::Run() {
   InterruptFd interrupt;
+  env::Status status = GoOn();
+  if (!status.ok()) usage_error_ = status.message();
   std::fflush(nullptr);
   {
     WorkerPool pool(
         {options_.workers, options_.seeds_per_worker, options_.timeout_s},
         [this](uint64_t job) { return Work(job); });
     for (;;) {
+      if (!usage_error_.empty()) break;
       SubmitMore(pool);
       if (pool.pending() == 0 || interrupt.Interrupted()) break;
-      if (!usage_error_.empty()) break;
       std::optional<WorkerPool::Result> result = pool.Wait(200, interrupt.fd());
       if (result.has_value()) Take(pool, *result);
-      progress_.Update(summary_);
+      progress_.Update(state_.summary);
+      if (progress_.elapsed_s() - saved_at_s_ < kStatePeriodS) continue;
+      status = SaveState();
+      if (!status.ok()) usage_error_ = status.message();
     }
   }
   return Finish(interrupt.Interrupted());
@@ -131,7 +182,9 @@ ExitCode Campaign::Run() {
 void Campaign::SubmitMore(WorkerPool& pool) {
   uint64_t total = SeedCount();
   while (!stopping_ && submitted_ < total && pool.pending() < pool.appetite()) {
-    pool.Submit(submitted_++, options_.order == SeedOrder::kFresh);
+    uint64_t job = submitted_++;
+    if (state_.done.Has(DoneIndex(job))) continue;
+    pool.Submit(job, options_.order == SeedOrder::kFresh);
   }
 }
 
@@ -142,12 +195,13 @@ void Campaign::Take(WorkerPool& pool, const WorkerPool::Result& result) {
   } else {
     TakeSecond(index, result);
   }
-  if (options_.stop_after > 0 && summary_.findings >= options_.stop_after) {
+  if (options_.stop_after > 0 &&
+      state_.summary.findings >= options_.stop_after) {
     stopping_ = true;
   }
-  if (summary_.harness_failures >= kMaxHarnessFailures && !stopping_) {
+  if (state_.summary.harness_failures >= kMaxHarnessFailures && !stopping_) {
     progress_.Print(fmt::format("stopping after {} harness failures\n",
-                                summary_.harness_failures));
+                                state_.summary.harness_failures));
     stopping_ = true;
   }
 }
@@ -156,7 +210,6 @@ void Campaign::TakeFirst(WorkerPool& pool, uint64_t index,
                          const WorkerPool::Result& result) {
   uint64_t seed = SeedOf(index);
   if (!result.death.empty()) {
-    ++summary_.seeds;
     suspects_[index].death = result.death;
     pool.Submit(kSecondRun | index, true);
     return;
@@ -167,24 +220,42 @@ void Campaign::TakeFirst(WorkerPool& pool, uint64_t index,
       usage_error_ = outcome.status().message();
       return;
     }
-    ++summary_.seeds;
+    ++state_.summary.seeds;
     ReportHarnessFailure(seed, outcome.status().ToString());
+    Done(index);
     return;
   }
-  summary_.Add(outcome->stats);
   if (!options_.hashes_file.empty()) hashes_[seed] = outcome->hash;
-  if (!outcome->harness_failure.empty()) {
-    ReportHarnessFailure(seed, outcome->harness_failure);
-  } else if (!outcome->broken.empty()) {
+  if (outcome->harness_failure.empty() && !outcome->broken.empty()) {
     suspects_[index].outcome = std::move(outcome).value();
     pool.Submit(kSecondRun | index, true);
+    return;
   }
+  state_.summary.Add(outcome->stats);
+  if (!outcome->harness_failure.empty()) {
+    ReportHarnessFailure(seed, outcome->harness_failure);
+  }
+  Done(index);
 }
+
+// The state counts by seeds: a campaign may go on in another order.
+uint64_t Campaign::DoneIndex(uint64_t index) const {
+  return options_.order == SeedOrder::kBackward ? SeedCount() - 1 - index
+                                                : index;
+}
+
+void Campaign::Done(uint64_t index) { state_.done.Add(DoneIndex(index)); }
 
 void Campaign::TakeSecond(uint64_t index, const WorkerPool::Result& result) {
   uint64_t seed = SeedOf(index);
   Suspect suspect = std::move(suspects_[index]);
   suspects_.erase(index);
+  Done(index);
+  if (suspect.outcome.has_value()) {
+    state_.summary.Add(suspect.outcome->stats);
+  } else {
+    ++state_.summary.seeds;
+  }
   if (!suspect.death.empty()) {
     ReportHarnessFailure(
         seed, fmt::format("the worker was {}; alone it {}", suspect.death,
@@ -217,12 +288,12 @@ void Campaign::TakeSecond(uint64_t index, const WorkerPool::Result& result) {
 
 void Campaign::ReportFinding(uint64_t seed,
                              const properties::RunOutcome& outcome) {
-  ++summary_.findings;
+  ++state_.summary.findings;
   properties::RunSpec spec = SpecOf(seed);
   const properties::Verdict& verdict = outcome.broken.front();
   std::string path =
       fmt::format("{}/{}-{}.recipe", options_.out_dir, verdict.promise, seed);
-  if (summary_.findings <= kRecipes) {
+  if (state_.summary.findings <= kRecipes) {
     env::Status status =
         WriteFile(UserPath(path), FormatRecipe(RecipeOfFinding(spec, outcome)));
     if (!status.ok()) {
@@ -230,18 +301,19 @@ void Campaign::ReportFinding(uint64_t seed,
           fmt::format("cannot write the recipe: {}\n", status.message()));
     }
   }
-  if (summary_.findings <= kFullReports) {
+  NoteIncident({seed, verdict.promise, verdict.subject, verdict.message, path});
+  if (state_.summary.findings <= kFullReports) {
     progress_.Print(
         fmt::format("FINDING {}replay: {}\n\n", DescribeBroken(spec, outcome),
                     ReplayCommand(options_.invocation, spec, path)));
-  } else if (summary_.findings <= kShortReports) {
+  } else if (state_.summary.findings <= kShortReports) {
     progress_.Print(fmt::format("FINDING seed {}: {} broken for {}, see {}\n",
                                 seed, verdict.promise, verdict.subject, path));
   }
 }
 
 void Campaign::ReportHarnessFailure(uint64_t seed, std::string_view why) {
-  ++summary_.harness_failures;
+  ++state_.summary.harness_failures;
   properties::RunSpec spec = SpecOf(seed);
   Recipe recipe;
   recipe.build = BuildId();
@@ -250,24 +322,33 @@ void Campaign::ReportHarnessFailure(uint64_t seed, std::string_view why) {
   std::string path =
       fmt::format("{}/harness-{}.recipe", options_.out_dir, seed);
   env::Status status = WriteFile(UserPath(path), FormatRecipe(recipe));
+  NoteIncident({seed, "", "", std::string(why), path});
   progress_.Print(
       fmt::format("HARNESS FAILURE seed {}: {}\nreplay: {}\n", seed, why,
                   status.ok() ? ReplayCommand(options_.invocation, spec, path)
                               : std::string(status.message())));
 }
 
+void Campaign::NoteIncident(Incident incident) {
+  if (state_.incidents.size() < kRecipes) {
+    state_.incidents.push_back(std::move(incident));
+  }
+}
+
 ExitCode Campaign::Finish(bool interrupted) {
   progress_.Clear();
+  env::Status saved = usage_error_.empty() ? SaveState() : env::Status();
+  if (!saved.ok()) usage_error_ = saved.message();
   if (!usage_error_.empty()) {
     fmt::print(stderr, "musth: {}\n", usage_error_);
     return kExitUsage;
   }
-  summary_.wall_s = progress_.elapsed_s();
-  summary_.cpu_s = CpuSeconds();
-  std::string text = summary_.ToText();
+  state_.summary.wall_s += progress_.elapsed_s();
+  state_.summary.cpu_s += CpuSeconds();
+  std::string text = state_.summary.ToText();
   if (interrupted) {
-    text = fmt::format("interrupted; {} of {} seeds ran\n{}", summary_.seeds,
-                       SeedCount(), text);
+    text = fmt::format("interrupted; {} of {} seeds ran\n{}",
+                       state_.summary.seeds, SeedCount(), text);
   }
   progress_.Print(text);
   if (!options_.hashes_file.empty()) {
@@ -281,8 +362,7 @@ ExitCode Campaign::Finish(bool interrupted) {
       return kExitUsage;
     }
   }
-  if (summary_.findings > 0) return kExitBroken;
-  return summary_.harness_failures > 0 ? kExitHarness : kExitKept;
+  return ExitCodeOf(state_.summary);
 }
 
 }  // namespace replay

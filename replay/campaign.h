@@ -12,9 +12,12 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "properties/run.h"
+#include "replay/campaign_state.h"
 #include "replay/exit_codes.h"
+#include "replay/incident.h"
 #include "replay/progress.h"
 #include "replay/report.h"
 #include "replay/runner.h"
@@ -44,6 +47,9 @@ struct CampaignOptions {
   int poison = -1;
   std::string out_dir = "musth-out";
   std::string hashes_file;  // "seed hash" lines, by seed; empty: none
+  // Where the campaign's state is kept and, if the file exists, gone on from;
+  // empty: nowhere. Not with hashes_file.
+  std::string state_file;
   Invocation invocation;
   std::FILE* out = nullptr;  // for people; required
   bool tty = false;
@@ -56,7 +62,9 @@ class Campaign {
   // Runs to the end, or to SIGINT or SIGTERM, and prints the summary.
   ExitCode Run();
 
-  const Summary& summary() const { return summary_; }
+  const Summary& summary() const { return state_.summary; }
+  // The first of them, by the order in which they were found.
+  const std::vector<Incident>& incidents() const { return state_.incidents; }
 
  private:
   uint64_t SeedOf(uint64_t index) const;
@@ -70,12 +78,22 @@ class Campaign {
   void ReportFinding(uint64_t seed, const properties::RunOutcome& outcome);
   void ReportHarnessFailure(uint64_t seed, std::string_view why);
   properties::RunSpec SpecOf(uint64_t seed) const;
+  SeedPart Part() const;
+  env::Status GoOn();
+  env::Status SaveState();
+  uint64_t DoneIndex(uint64_t index) const;
+  // The seed's runs are over, and counted.
+  void Done(uint64_t index);
+  void NoteIncident(Incident incident);
   ExitCode Finish(bool interrupted);
 
   CampaignOptions options_;
   Runner runner_;
   Progress progress_;
-  Summary summary_;
+  // What is done, for the state's file; times are those of earlier sittings
+  // until the end.
+  CampaignState state_;
+  double saved_at_s_ = 0;
   uint64_t submitted_ = 0;
   bool stopping_ = false;
   std::string usage_error_;

@@ -136,11 +136,13 @@ TEST_F(CampaignTest, JsonHasExactlyTheseKeys) {
   EXPECT_EQ(keys, (std::set<std::string>{"build",
                                          "profile",
                                          "seeds",
+                                         "parts",
                                          "findings",
                                          "harness_failures",
                                          "cpu_s",
                                          "wall_s",
                                          "virtual_s",
+                                         "steps",
                                          "crashes",
                                          "recoveries",
                                          "seeds_crashed_in_recovery",
@@ -159,8 +161,9 @@ TEST_F(CampaignTest, JsonHasExactlyTheseKeys) {
   for (const auto& item : json["faults"]["power_loss"].items()) {
     outcomes.insert(item.key());
   }
-  EXPECT_EQ(outcomes, (std::set<std::string>{"injected", "masked", "detected",
-                                             "repaired", "silent", "gap"}));
+  EXPECT_EQ(outcomes,
+            (std::set<std::string>{"enabled_runs", "injected", "masked",
+                                   "detected", "repaired", "silent", "gap"}));
   EXPECT_EQ(json["virtual_s"], 100.0);
 }
 
@@ -267,6 +270,64 @@ TEST_F(CampaignTest, StopAfterEndsEarly) {
   EXPECT_EQ(code, kExitBroken);
   EXPECT_GE(summary_.findings, 2u);
   EXPECT_LT(summary_.seeds, 2000u);
+}
+
+// The text of what does not depend on times.
+std::string Timeless(Summary summary) {
+  summary.cpu_s = summary.wall_s = 0;
+  return summary.ToJson();
+}
+
+// Interrupted at three places and gone on from there, once backward: together
+// that is the campaign that nobody interrupted, findings and all.
+TEST_F(CampaignTest, InterruptedCampaignGoesOnWhereItWas) {
+  options_.last_seed = 4999;
+  auto run = [this](uint64_t interrupt_at) {
+    return Run([=](const RunSpec& spec, const RunOptions&) {
+      if (spec.seed == interrupt_at) kill(getppid(), SIGINT);
+      if (spec.seed % 1000 == 7) return Broken(spec, "DUR");
+      RunOutcome outcome = FakeRun(spec);
+      if (spec.seed == 1234) outcome.harness_failure = "a check";
+      return outcome;
+    });
+  };
+  run(UINT64_MAX);
+  std::string whole = Timeless(summary_);
+  EXPECT_EQ(summary_.findings, 5u);
+
+  options_.state_file = dir_ + "/state";
+  uint64_t before = 0;
+  for (uint64_t at : {300, 2500, 3000}) {
+    options_.order = at == 3000 ? SeedOrder::kBackward : SeedOrder::kForward;
+    run(at);
+    EXPECT_NE(text_.find("interrupted; "), std::string::npos);
+    EXPECT_GT(summary_.seeds, before);
+    before = summary_.seeds;
+  }
+  EXPECT_EQ(run(UINT64_MAX), kExitBroken);
+  EXPECT_EQ(Timeless(summary_), whole);
+  // Nothing is left to do.
+  EXPECT_EQ(Run([](const RunSpec&, const RunOptions&) {
+              return env::Result<RunOutcome>(
+                  env::Status(env::Code::kInvalid, "it ran"));
+            }),
+            kExitBroken);
+  EXPECT_EQ(Timeless(summary_), whole);
+}
+
+TEST_F(CampaignTest, StateOfAnotherCampaignIsRefusedAndKept) {
+  options_.state_file = dir_ + "/state";
+  options_.last_seed = 9;
+  EXPECT_EQ(Run(Kept), kExitKept);
+  std::string state = ReadFile(options_.state_file).value();
+  options_.spec.knobs = {{"sessions", "2"}};
+  EXPECT_EQ(Run(Kept), kExitUsage);
+  options_.spec.knobs.clear();
+  options_.last_seed = 10;
+  EXPECT_EQ(Run(Kept), kExitUsage);
+  EXPECT_EQ(ReadFile(options_.state_file).value(), state);
+  ASSERT_TRUE(WriteFile(options_.state_file, "{\"done\": 3}").ok());
+  EXPECT_EQ(Run(Kept), kExitUsage);
 }
 
 TEST_F(CampaignTest, SpecThatNobodyCanRunIsAUsageError) {

@@ -54,6 +54,22 @@ expect 0 "20 seeds" campaign --seeds 20 --order backward --hashes c
 expect 0 "20 seeds" campaign --seeds 20 --order fresh --poison FF --hashes d
 cmp "$dir/a" "$dir/c" && cmp "$dir/a" "$dir/d" || failures=$((failures + 1))
 grep -q '"findings": 0' "$dir/b" || failures=$((failures + 1))
+expect 0 "10 seeds" campaign --seeds 20 --shard 0/2 --json s0 --junit j0
+expect 0 "10 seeds" campaign --seeds 20 --shard 1/2 --json s1 --resume state
+expect 0 "10 seeds" campaign --seeds 20 --shard 1/2 --json s2 --resume state
+expect 2 "expected that of pg-contract 0..19 by" \
+  campaign --seeds 20 --resume state
+expect 2 "--resume" campaign --seeds 20 --resume state --hashes a
+expect 0 "20 seeds of pg-contract" merge s0 s1 --json sum
+# But for times, the parts are the whole.
+timeless() { grep -vE '"(cpu_s|wall_s)"' "$dir/$1" | sed '/"parts"/,/\]/d'; }
+[ "$(timeless sum)" = "$(timeless b)" ] && [ "$(timeless s1)" = "$(timeless s2)" ] ||
+  { echo "FAIL: the sum of shards"; failures=$((failures + 1)); }
+grep -q 'tests="1" failures="0" errors="0"' "$dir/j0" ||
+  failures=$((failures + 1))
+expect 2 "seeds of pg-contract 0..19 shard 1/2 are counted already" merge b s1
+expect 2 "a: expected a summary that campaign --json wrote" merge s0 a
+expect 2 "missing: No such file" merge missing
 expect 0 "hash" trace 1 --file t1.trace
 expect 0 "" trace 1 --file t2.trace --quiet
 expect 0 "" trace 2 --file t3.trace --quiet

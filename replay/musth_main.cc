@@ -12,13 +12,16 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "faults/profile.h"
 #include "properties/run.h"
 #include "replay/campaign.h"
 #include "replay/check_cmd.h"
 #include "replay/export_cmd.h"
+#include "replay/junit.h"
 #include "replay/keep_heap.h"
+#include "replay/merge_cmd.h"
 #include "replay/replay_cmd.h"
 #include "replay/spec_flags.h"
 #include "replay/sql_cmd.h"
@@ -103,6 +106,8 @@ struct CampaignFlags {
   bool json = false;
   std::string json_file;
   std::string hashes_file;
+  std::string junit_file;
+  std::string state_file;
 };
 
 // Bazel's sharding protocol, or what --shard says.
@@ -136,6 +141,7 @@ env::Result<CampaignOptions> CampaignOptionsOf(const CampaignFlags& flags) {
   options.poison = ApplyPoison(flags.common.poison);
   options.out_dir = flags.common.out_dir;
   options.hashes_file = flags.hashes_file;
+  options.state_file = flags.state_file;
   options.invocation = flags.common.invocation;
   // JSON without a file takes the standard output for itself.
   bool json_to_stdout = flags.json && flags.json_file.empty();
@@ -149,7 +155,14 @@ ExitCode RunCampaign(const CampaignFlags& flags) {
   if (!options.ok()) return UsageError(options.status());
   Campaign campaign(*options, MakeRunner());
   ExitCode code = campaign.Run();
-  if (!flags.json || code == kExitUsage) return code;
+  if (code == kExitUsage) return code;
+  if (!flags.junit_file.empty()) {
+    env::Status written =
+        WriteFile(UserPath(flags.junit_file),
+                  FormatJunit(campaign.summary(), campaign.incidents()));
+    if (!written.ok()) return UsageError(written);
+  }
+  if (!flags.json) return code;
   std::string json = campaign.summary().ToJson() + "\n";
   if (flags.json_file.empty()) {
     fmt::print("{}", json);
@@ -193,9 +206,17 @@ void AddCampaign(CLI::App* musth, const Invocation& invocation,
   app->add_option("--out", flags->common.out_dir, "where recipes go")
       ->type_name("DIR")
       ->capture_default_str();
-  app->add_option("--hashes", flags->hashes_file,
-                  "write \"seed hash\" lines, to compare builds")
+  CLI::Option* hashes =
+      app->add_option("--hashes", flags->hashes_file,
+                      "write \"seed hash\" lines, to compare builds")
+          ->type_name("FILE");
+  app->add_option("--junit", flags->junit_file, "write a JUnit report")
       ->type_name("FILE");
+  app->add_option("--resume", flags->state_file,
+                  "keep in this file how far the campaign is, and go on from "
+                  "there if the file exists")
+      ->type_name("FILE")
+      ->excludes(hashes);
   AddPoisonFlag(app, &flags->common.poison);
   app->callback([flags, json, action] {
     flags->json = json->count() > 0;
@@ -357,6 +378,26 @@ void AddSql(CLI::App* musth, Action* action) {
   });
 }
 
+void AddMerge(CLI::App* musth, Action* action) {
+  CLI::App* app = musth->add_subcommand(
+      "merge", "add up what campaigns or their shards saw");
+  struct Flags {
+    std::vector<std::string> files;
+    std::string json_file;
+  };
+  auto flags = std::make_shared<Flags>();
+  app->add_option("files", flags->files, "written by campaign --json FILE")
+      ->type_name("FILE...")
+      ->required();
+  app->add_option("--json", flags->json_file, "write the sum as JSON")
+      ->type_name("FILE");
+  app->callback([flags, action] {
+    *action = [flags] {
+      return RunMerge(flags->files, flags->json_file, stdout);
+    };
+  });
+}
+
 // What CLI11 says, or more where it says little.
 std::string Explain(const CLI::App& musth, const CLI::ParseError& error,
                     int argc, char** argv) {
@@ -393,6 +434,7 @@ ExitCode Main(int argc, char** argv) {
   AddExport(&musth, &action);
   AddCheck(&musth, &action);
   AddSql(&musth, &action);
+  AddMerge(&musth, &action);
   try {
     musth.parse(argc, argv);
   } catch (const CLI::Success& help) {

@@ -38,7 +38,7 @@ void Progress::Update(const Summary& summary) {
   std::string line = fmt::format(
       "{}/{} seeds, {:.0f}/s, {} crashes, {} recoveries, {} findings",
       summary.seeds, total_,
-      seconds > 0 ? static_cast<double>(summary.seeds) / seconds : 0,
+      seconds > 0 ? static_cast<double>(summary.seeds - before_) / seconds : 0,
       summary.crashes, summary.recoveries, summary.findings);
   if (summary.harness_failures > 0) {
     line += fmt::format(", {} harness failures", summary.harness_failures);

@@ -16,6 +16,8 @@ class Progress {
   // Writes to out, as a terminal if tty.
   Progress(std::FILE* out, bool tty, uint64_t total_seeds);
 
+  // So many seeds were done before: they do not count in the rate.
+  void GoOn(uint64_t seeds) { before_ = seeds; }
   // Shows it, unless it was shown a moment ago.
   void Update(const Summary& summary);
   // Prints text above the progress line.
@@ -29,6 +31,7 @@ class Progress {
   std::FILE* out_;
   bool tty_;
   uint64_t total_;
+  uint64_t before_ = 0;
   int64_t start_ms_;
   int64_t shown_ms_;
   bool visible_ = false;

@@ -2,13 +2,37 @@
 
 #include <fmt/format.h>
 
-#include <nlohmann/json.hpp>
+#include <algorithm>
+#include <set>
 
 #include "engine/common/sites.h"
 #include "faults/atlas.h"
 #include "faults/crash_faults.h"
 
 namespace replay {
+namespace {
+
+using Counts = std::map<std::string, uint64_t>;
+using Families = std::map<std::string, properties::RunStats::Family>;
+
+void AddCounts(const Counts& from, Counts* to) {
+  for (const auto& [key, count] : from) (*to)[key] += count;
+}
+
+void AddFamilies(const Families& from, Families* to) {
+  for (const auto& [name, family] : from) {
+    properties::RunStats::Family& sum = (*to)[name];
+    sum.enabled_runs += family.enabled_runs;
+    sum.injected += family.injected;
+    sum.masked += family.masked;
+    sum.detected += family.detected;
+    sum.repaired += family.repaired;
+    sum.silent += family.silent;
+    sum.gap += family.gap;
+  }
+}
+
+}  // namespace
 
 void Summary::Add(const properties::RunStats& stats) {
   ++seeds;
@@ -20,25 +44,80 @@ void Summary::Add(const properties::RunStats& stats) {
   acked_commits += stats.acked_commits;
   in_doubt += stats.in_doubt;
   statements_predicted += stats.statements_predicted;
-  for (const auto& [reason, count] : stats.statements_unpredicted) {
-    statements_unpredicted[reason] += count;
-  }
-  for (const auto& [row, count] : stats.known_gaps) known_gaps[row] += count;
-  for (const auto& [what, count] : stats.judged) judged[what] += count;
-  for (const auto& [row, count] : stats.outside) outside[row] += count;
-  for (const auto& [name, family] : stats.families) {
-    properties::RunStats::Family& sum = families[name];
-    sum.enabled_runs += family.enabled_runs;
-    sum.injected += family.injected;
-    sum.masked += family.masked;
-    sum.detected += family.detected;
-    sum.repaired += family.repaired;
-    sum.silent += family.silent;
-    sum.gap += family.gap;
-  }
+  AddCounts(stats.statements_unpredicted, &statements_unpredicted);
+  AddCounts(stats.known_gaps, &known_gaps);
+  AddCounts(stats.judged, &judged);
+  AddCounts(stats.outside, &outside);
+  AddFamilies(stats.families, &families);
   for (const auto& [point, kinds] : stats.crash_points) {
-    for (const auto& [kind, hits] : kinds) crash_points[point][kind] += hits;
+    AddCounts(kinds, &crash_points[point]);
   }
+}
+
+bool SeedPart::Overlaps(const SeedPart& other) const {
+  if (profile != other.profile || spec != other.spec) return false;
+  uint64_t from = std::max(first_seed, other.first_seed);
+  uint64_t to = std::min(last_seed, other.last_seed);
+  // Seeds of both shards repeat after as many steps of one as the other has
+  // shards.
+  uint64_t step = shard_count;
+  uint64_t behind = (from - first_seed) % step;
+  uint64_t seed = from + (shard_index + step - behind) % step;
+  for (uint64_t n = 0; n < other.shard_count && seed <= to; ++n, seed += step) {
+    if ((seed - other.first_seed) % other.shard_count == other.shard_index) {
+      return true;
+    }
+  }
+  return false;
+}
+
+std::string SeedPart::ToString() const {
+  std::string text = fmt::format("{} {}..{}", profile, first_seed, last_seed);
+  if (shard_count > 1) {
+    text += fmt::format(" shard {}/{}", shard_index, shard_count);
+  }
+  return text;
+}
+
+env::Status Summary::Merge(const Summary& other) {
+  if (build != other.build) {
+    return {env::Code::kInvalid,
+            fmt::format("build \"{}\", expected \"{}\"", other.build, build)};
+  }
+  for (const SeedPart& theirs : other.parts) {
+    for (const SeedPart& ours : parts) {
+      if (!ours.Overlaps(theirs)) continue;
+      return {env::Code::kInvalid,
+              fmt::format("seeds of {} are counted already, with those of {}",
+                          theirs.ToString(), ours.ToString())};
+    }
+  }
+  parts.insert(parts.end(), other.parts.begin(), other.parts.end());
+  std::set<std::string> profiles;
+  for (const SeedPart& part : parts) profiles.insert(part.profile);
+  profile = fmt::format("{}", fmt::join(profiles, "+"));
+  seeds += other.seeds;
+  findings += other.findings;
+  harness_failures += other.harness_failures;
+  cpu_s += other.cpu_s;
+  wall_s += other.wall_s;
+  virtual_ns += other.virtual_ns;
+  steps += other.steps;
+  crashes += other.crashes;
+  recoveries += other.recoveries;
+  seeds_crashed_in_recovery += other.seeds_crashed_in_recovery;
+  acked_commits += other.acked_commits;
+  in_doubt += other.in_doubt;
+  statements_predicted += other.statements_predicted;
+  AddCounts(other.statements_unpredicted, &statements_unpredicted);
+  AddCounts(other.known_gaps, &known_gaps);
+  AddCounts(other.judged, &judged);
+  AddCounts(other.outside, &outside);
+  AddFamilies(other.families, &families);
+  for (const auto& [point, kinds] : other.crash_points) {
+    AddCounts(kinds, &crash_points[point]);
+  }
+  return {};
 }
 
 uint64_t Summary::Unpredicted() const {
@@ -72,63 +151,6 @@ std::vector<Summary::CrashPair> Summary::RarelyHit(uint64_t least) const {
     }
   }
   return pairs;
-}
-
-std::string Summary::ToJson() const {
-  nlohmann::ordered_json json;
-  json["build"] = build;
-  json["profile"] = profile;
-  json["seeds"] = seeds;
-  json["findings"] = findings;
-  json["harness_failures"] = harness_failures;
-  json["cpu_s"] = cpu_s;
-  json["wall_s"] = wall_s;
-  json["virtual_s"] = static_cast<double>(virtual_ns) / 1e9;
-  json["crashes"] = crashes;
-  json["recoveries"] = recoveries;
-  json["seeds_crashed_in_recovery"] = seeds_crashed_in_recovery;
-  json["acked_commits"] = acked_commits;
-  json["in_doubt"] = in_doubt;
-  json["statements_predicted"] = statements_predicted;
-  json["statements_unpredicted"] = nlohmann::ordered_json::object();
-  for (const auto& [reason, count] : statements_unpredicted) {
-    json["statements_unpredicted"][reason] = count;
-  }
-  json["known_gaps"] = nlohmann::ordered_json::object();
-  for (const auto& [row, count] : known_gaps) json["known_gaps"][row] = count;
-  json["judged"] = nlohmann::ordered_json::object();
-  for (const auto& [what, count] : judged) json["judged"][what] = count;
-  json["outside"] = nlohmann::ordered_json::object();
-  for (const auto& [row, count] : outside) json["outside"][row] = count;
-  json["faults"] = nlohmann::ordered_json::object();
-  for (const auto& [name, family] : families) {
-    json["faults"][name] = {
-        {"injected", family.injected}, {"masked", family.masked},
-        {"detected", family.detected}, {"repaired", family.repaired},
-        {"silent", family.silent},     {"gap", family.gap}};
-  }
-  json["crash_points"] = nlohmann::ordered_json::object();
-  for (const auto& [point, kinds] : crash_points) {
-    for (const auto& [kind, hits] : kinds) {
-      json["crash_points"][point][kind] = hits;
-    }
-  }
-  // Which pairs cannot or must not happen, and which of the others did not.
-  json["illegal_crashes"] = nlohmann::ordered_json::array();
-  for (const faults::Exclusion& exclusion : faults::IllegalCrashes()) {
-    json["illegal_crashes"].push_back(
-        {{"point", std::string(exclusion.point)},
-         {"kind", faults::CrashKindName(exclusion.kind)},
-         {"reason", std::string(exclusion.reason)}});
-  }
-  json["rare_crashes"] = nlohmann::ordered_json::array();
-  for (const CrashPair& pair : RarelyHit(kEnoughHits)) {
-    json["rare_crashes"].push_back(
-        {{"point", pair.point}, {"kind", pair.kind}, {"hits", pair.hits}});
-  }
-  // Names of a user's files may be no UTF-8.
-  return json.dump(2, ' ', false,
-                   nlohmann::ordered_json::error_handler_t::replace);
 }
 
 std::string Summary::ToText() const {
@@ -168,6 +190,11 @@ std::string Summary::ToText() const {
   text += fmt::format("{} findings, {} harness failures\n", findings,
                       harness_failures);
   return text;
+}
+
+ExitCode ExitCodeOf(const Summary& summary) {
+  if (summary.findings > 0) return kExitBroken;
+  return summary.harness_failures > 0 ? kExitHarness : kExitKept;
 }
 
 }  // namespace replay

@@ -8,11 +8,32 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "properties/run.h"
+#include "replay/exit_codes.h"
+#include "sim/env/status.h"
 
 namespace replay {
+
+class JsonReader;
+
+// The seeds of a campaign or of one of its shards.
+struct SeedPart {
+  std::string profile;
+  std::string spec;  // what runs depend on besides the seed, as a hash
+  uint64_t first_seed = 0;
+  uint64_t last_seed = 0;  // included
+  uint64_t shard_index = 0;
+  uint64_t shard_count = 1;
+
+  bool operator==(const SeedPart&) const = default;
+  // Whether a run belongs to both.
+  bool Overlaps(const SeedPart& other) const;
+  // "pg-contract 0..9999 shard 1/4"
+  std::string ToString() const;
+};
 
 struct Summary {
   std::string build;
@@ -36,9 +57,15 @@ struct Summary {
   std::map<std::string, uint64_t> outside;
   std::map<std::string, properties::RunStats::Family> families;
   std::map<std::string, std::map<std::string, uint64_t>> crash_points;
+  // What the campaign set out to run; after Merge all of them.
+  std::vector<SeedPart> parts;
 
   // Counts one run.
   void Add(const properties::RunStats& stats);
+
+  // Adds what another campaign saw. Errors: kInvalid: other builds, or seeds
+  // that are counted already; then nothing is added.
+  env::Status Merge(const Summary& other);
 
   // Statements that were not predicted, for all reasons.
   uint64_t Unpredicted() const;
@@ -59,9 +86,17 @@ struct Summary {
 
   // One JSON object; its keys are part of the command's interface.
   std::string ToJson() const;
+  // file is for messages. Errors: kInvalid, "file: " and what was expected.
+  static env::Result<Summary> FromJson(std::string_view text,
+                                       std::string_view file);
+  // The same, of an object in another document.
+  static Summary Read(JsonReader in);
   // For people.
   std::string ToText() const;
 };
+
+// What a campaign that saw this returns.
+ExitCode ExitCodeOf(const Summary& summary);
 
 }  // namespace replay
 

@@ -59,4 +59,13 @@ env::Status WriteFile(const std::string& path, std::string_view text) {
   return env::Status();
 }
 
+env::Status ReplaceFile(const std::string& path, std::string_view text) {
+  std::string fresh = path + ".new";
+  RETURN_IF_ERROR(WriteFile(fresh, text));
+  if (std::rename(fresh.c_str(), path.c_str()) != 0) {
+    return SystemError(path, errno);
+  }
+  return env::Status();
+}
+
 }  // namespace replay

@@ -20,6 +20,10 @@ env::Result<std::string> ReadFile(const std::string& path);
 // Errors: kIo: the path and the reason.
 env::Status WriteFile(const std::string& path, std::string_view text);
 
+// The same, such that a reader finds the old text or the new one whole, also
+// if this process dies.
+env::Status ReplaceFile(const std::string& path, std::string_view text);
+
 }  // namespace replay
 
 #endif  // MUSTH_REPLAY_USER_FILES_H_
