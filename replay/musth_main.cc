@@ -14,6 +14,7 @@
 #include <string>
 #include <vector>
 
+#include "faults/planted_bugs.h"
 #include "faults/profile.h"
 #include "properties/run.h"
 #include "replay/campaign.h"
@@ -22,6 +23,7 @@
 #include "replay/junit.h"
 #include "replay/keep_heap.h"
 #include "replay/merge_cmd.h"
+#include "replay/mutants.h"
 #include "replay/replay_cmd.h"
 #include "replay/spec_flags.h"
 #include "replay/sql_cmd.h"
@@ -41,6 +43,8 @@ Runner MakeRunner() {
     return properties::Run(*context, spec, options);
   };
 }
+
+int Cores() { return static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN)); }
 
 ExitCode UsageError(const env::Status& status) {
   fmt::print(stderr, "musth: {}\n", status.message());
@@ -133,9 +137,7 @@ env::Result<CampaignOptions> CampaignOptionsOf(const CampaignFlags& flags) {
   options.order = flags.order == "backward" ? SeedOrder::kBackward
                   : flags.order == "fresh"  ? SeedOrder::kFresh
                                             : SeedOrder::kForward;
-  options.workers = flags.workers > 0
-                        ? flags.workers
-                        : static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN));
+  options.workers = flags.workers > 0 ? flags.workers : Cores();
   options.stop_after = flags.stop_after;
   options.timeout_s = flags.timeout_s;
   options.poison = ApplyPoison(flags.common.poison);
@@ -398,6 +400,84 @@ void AddMerge(CLI::App* musth, Action* action) {
   });
 }
 
+struct MutantFlags {
+  SpecFlags spec;
+  std::vector<std::string> bugs;
+  bool all = false;
+  std::string scheduler;
+  MutantOptions options;
+};
+
+ExitCode MeasureMutants(MutantFlags flags) {
+  if (flags.all == !flags.bugs.empty()) {
+    return UsageError({env::Code::kInvalid,
+                       "mutants: expected --all or names of planted bugs"});
+  }
+  for (const faults::PlantedBug& bug : faults::PlantedBugs()) {
+    if (flags.all) flags.bugs.emplace_back(bug.name);
+  }
+  for (const std::string& bug : flags.bugs) {
+    env::Status status = faults::CheckPlantedName(bug);
+    if (!status.ok()) return UsageError(status);
+  }
+  if (!flags.scheduler.empty()) {
+    flags.spec.knobs.push_back("strategy=" + flags.scheduler);
+  }
+  env::Result<properties::RunSpec> spec = SpecFromFlags(flags.spec);
+  if (!spec.ok()) return UsageError(spec.status());
+  flags.options.spec = std::move(spec).value();
+  flags.options.bugs = std::move(flags.bugs);
+  if (flags.options.workers == 0) flags.options.workers = Cores();
+  flags.options.out = stdout;
+  return Mutants(flags.options, MakeRunner()).Run();
+}
+
+void AddMutants(CLI::App* musth, Action* action) {
+  CLI::App* app = musth->add_subcommand(
+      "mutants", "measure how soon campaigns notice planted bugs");
+  auto flags = std::make_shared<MutantFlags>();
+  flags->options.workers = 0;
+  app->add_option("bugs", flags->bugs, "planted bugs")->type_name("NAME...");
+  app->add_flag("--all", flags->all, "all planted bugs");
+  app->add_option("--seeds", flags->options.seeds, "at most N for each bug")
+      ->type_name("N")
+      ->check(CLI::Range(1, 1000000000))
+      ->capture_default_str();
+  app->add_option("--enough", flags->options.enough,
+                  "stop a bug after N failing seeds")
+      ->type_name("N")
+      ->check(CLI::Range(1, 1000000000))
+      ->capture_default_str();
+  app->add_option("--budget", flags->options.budget_s,
+                  "CPU seconds for each bug (default: no limit)")
+      ->type_name("S")
+      ->check(CLI::PositiveNumber);
+  app->add_option("--scheduler", flags->scheduler,
+                  "use this strategy alone (knob strategy)")
+      ->type_name("NAME");
+  app->add_option("--workers", flags->options.workers,
+                  "processes (default: one per core)")
+      ->check(CLI::Range(1, 1024));
+  app->add_option("--table", flags->options.table_file,
+                  "write the table as Markdown to this file")
+      ->type_name("FILE");
+  app->add_option("--resume", flags->options.state_file,
+                  "keep the tallies in this file, and go on from there if it "
+                  "exists")
+      ->type_name("FILE");
+  app->add_option("--faults", flags->spec.profile,
+                  "fault profile: " + faults::KnownProfiles())
+      ->type_name("PROFILE")
+      ->capture_default_str();
+  app->add_option("--knob", flags->spec.knobs,
+                  "set a knob instead of drawing it")
+      ->type_name("NAME=VALUE")
+      ->allow_extra_args(false);
+  app->callback([flags, action] {
+    *action = [flags] { return MeasureMutants(*flags); };
+  });
+}
+
 // What CLI11 says, or more where it says little.
 std::string Explain(const CLI::App& musth, const CLI::ParseError& error,
                     int argc, char** argv) {
@@ -435,6 +515,7 @@ ExitCode Main(int argc, char** argv) {
   AddCheck(&musth, &action);
   AddSql(&musth, &action);
   AddMerge(&musth, &action);
+  AddMutants(&musth, &action);
   try {
     musth.parse(argc, argv);
   } catch (const CLI::Success& help) {

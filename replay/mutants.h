@@ -1,0 +1,66 @@
+// Mutants: measures the tester by planted bugs.
+//
+// One bug after the other is switched on, and seeds are run from 0 on, many at
+// a time, until enough of them fail, or there are enough seeds, or the bug has
+// had its CPU time. Whether to stop is asked only after whole batches of seeds,
+// so that the tallies depend on the number of workers only where CPU time ends
+// them.
+#ifndef MUSTH_REPLAY_MUTANTS_H_
+#define MUSTH_REPLAY_MUTANTS_H_
+
+#include <cstdint>
+#include <cstdio>
+#include <string>
+#include <vector>
+
+#include "properties/run.h"
+#include "replay/exit_codes.h"
+#include "replay/interrupt_fd.h"
+#include "replay/mutant_tally.h"
+#include "replay/runner.h"
+#include "replay/worker_pool.h"
+
+namespace replay {
+
+struct MutantOptions {
+  properties::RunSpec spec;       // but for seed and planted bugs
+  std::vector<std::string> bugs;  // names, in the order of the table
+  uint64_t seeds = 20000;         // at most, for each bug
+  uint64_t enough = 100;          // failing seeds
+  double budget_s = 0;            // CPU seconds for each bug; 0: no limit
+  int workers = 1;
+  int timeout_s = 120;
+  std::string state_file;  // as CampaignOptions::state_file
+  std::string table_file;  // Markdown; empty: to out
+  std::FILE* out = nullptr;
+};
+
+class Mutants {
+ public:
+  static constexpr uint64_t kBatch = 100;  // seeds
+
+  Mutants(const MutantOptions& options, Runner runner);
+
+  // kExitKept, whatever was found: this measures the tester, not the engine.
+  ExitCode Run();
+
+  const MutantTable& table() const { return table_; }
+
+ private:
+  env::Status GoOn();
+  env::Status SaveState() const;
+  // False: interrupted.
+  bool Measure(MutantTally* tally);
+  bool RunBatch(MutantTally* tally);
+  WorkerPool::Answer Work(const std::string& bug, uint64_t seed);
+  bool Enough(const MutantTally& tally) const;
+
+  MutantOptions options_;
+  Runner runner_;
+  MutantTable table_;
+  InterruptFd interrupt_;
+};
+
+}  // namespace replay
+
+#endif  // MUSTH_REPLAY_MUTANTS_H_
