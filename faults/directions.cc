@@ -135,6 +135,15 @@ class Reader {
     return Place(moment);
   }
 
+  // What ends a hold: the same, or "after inspection".
+  Status Until(Moment* moment) {
+    Reader ahead = *this;
+    if (!ahead.Take("after") || !ahead.Take("inspection")) return When(moment);
+    *this = ahead;
+    moment->kind = Moment::Kind::kInspection;
+    return {};
+  }
+
  private:
   void Advance() {
     size_t from = rest_.find_first_not_of(' ');
@@ -240,16 +249,17 @@ Status ReadHold(Reader* in, DirectedHold* hold) {
     hold->at.task = in->TakeAny();
     if (!in->Take("at")) return in->Expected("\"at\"");
     RETURN_IF_ERROR(in->Place(&hold->at));
-    if (hold->at.kind != Moment::Kind::kSite) {
+    if (hold->at.kind == Moment::Kind::kSite) {
+      hold->optional = in->PlantedOnly(hold->at.site);
+    } else if (hold->at.step != DeviceStep::kSyncDone) {
       return Status(Code::kInvalid,
                     "a process cannot be held inside a device call; expected a "
-                    "site of engine/sites.def");
+                    "site of engine/sites.def or fsync-done");
     }
-    hold->optional = in->PlantedOnly(hold->at.site);
   }
   if (!in->Take("until")) return in->Expected("\"until\"");
   do {
-    RETURN_IF_ERROR(in->When(&hold->until.emplace_back()));
+    RETURN_IF_ERROR(in->Until(&hold->until.emplace_back()));
   } while (in->Take("or"));
   return in->word().empty() ? Status() : in->Expected("\"or\" or the end");
 }

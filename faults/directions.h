@@ -12,6 +12,7 @@
 //   fail extend base/5/16384          its first growth finds the disk full
 //   hold s1 at wal_after_copy 2 until checkpointer at checkpoint_before_sync
 //   hold before s2.q1 until after s1.q2 or s1 at xact_wait
+//   hold checkpointer at fsync-done 3 until after inspection
 //
 // Places are the names of engine/sites.def and the steps of a device: write,
 // fsync-start, fsync-middle, fsync-done, metadata. Processes are named as in
@@ -48,6 +49,7 @@ struct Moment {
     kDeviceStep,  // a device call of a process gets somewhere
     kStatement,   // a statement is about to be sent, or was answered
     kEnd,         // the clients are done
+    kInspection,  // the driver has read everything, and is about to judge it
   };
   Kind kind = Kind::kEnd;
   std::string task;  // kSite, kDeviceStep; empty: any
@@ -68,8 +70,9 @@ struct DirectedCrash {
   std::string text;  // the direction itself, for reports
 };
 
-// at: a kSite of a named task, or kStatement: before it is sent. Ends at the
-// first of the moments.
+// at: of a named task a kSite or the end of an fsync, before the caller hears
+// of it; or kStatement: before it is sent. Ends at the first of the moments. An
+// inspection counts if the process is held by then.
 struct DirectedHold {
   Moment at;
   std::vector<Moment> until;

@@ -77,13 +77,23 @@ TEST(Directions, HoldsEndAtTheFirstOfSeveralMoments) {
       AddDirection("hold before s2.q1 until s1 at write", kSites, &d).ok());
   ASSERT_TRUE(
       AddDirection("hold s1 at a_gap until at commit_done", kSites, &d).ok());
-  ASSERT_EQ(d.holds.size(), 3u);
+  ASSERT_TRUE(
+      AddDirection("hold s1 at fsync-done 2 until after inspection or after "
+                   "s1.q1",
+                   kSites, &d)
+          .ok());
+  ASSERT_EQ(d.holds.size(), 4u);
   EXPECT_EQ(d.holds[0].at.nth, 2u);
   ASSERT_EQ(d.holds[0].until.size(), 2u);
   EXPECT_EQ(d.holds[0].until[1].task, "checkpointer");
   EXPECT_FALSE(d.holds[0].optional);
   EXPECT_EQ(d.holds[1].at.statement, (StatementRef{2, 1}));
   EXPECT_TRUE(d.holds[2].optional);
+  EXPECT_EQ(d.holds[3].at.step, sim::DeviceStep::kSyncDone);
+  EXPECT_FALSE(d.holds[3].optional);
+  ASSERT_EQ(d.holds[3].until.size(), 2u);
+  EXPECT_EQ(d.holds[3].until[0].kind, Moment::Kind::kInspection);
+  EXPECT_EQ(d.holds[3].until[1].statement, (StatementRef{1, 1}));
 }
 
 TEST(Directions, RefusalsSayWhatWasExpectedAndFound) {
@@ -112,6 +122,9 @@ TEST(Directions, RefusalsSayWhatWasExpectedAndFound) {
   EXPECT_NE(
       Refusal("hold s1 at write until after s1.q1").find("cannot be held"),
       std::string::npos);
+  // Only holds know of inspections.
+  EXPECT_EQ(Refusal("crash power-loss after inspection"),
+            "expected a statement such as s1.q2, found \"inspection\"");
   Directions none;
   EXPECT_FALSE(AddDirection("image lose all", kSites, &none).ok());
 }

@@ -40,7 +40,8 @@ env::TimeNs Exponential(env::TimeNs mean_ns, uint64_t word) {
   return mean_ns * (log2_1024 - 1) * 710 / (1024 * 1024);
 }
 
-// Row C12 closed: what would come up late is reported at once.
+}  // namespace
+
 sim::SyncFailure FailureKind(const Knobs& knobs) {
   auto kind = static_cast<sim::SyncFailure>(knobs.sync_failure);
   bool prompt = knobs.prompt_sync_errors != 0;
@@ -48,8 +49,6 @@ sim::SyncFailure FailureKind(const Knobs& knobs) {
              ? sim::SyncFailure::kExt4Ordered
              : kind;
 }
-
-}  // namespace
 
 DiskFaults::DiskFaults(sim::DeviceHost* host, const FaultPlan& plan,
                        const Knobs& knobs, FaultCounters* counters)

@@ -20,6 +20,10 @@
 
 namespace faults {
 
+// How an fsync that is to fail does so. With row C12 closed what would come up
+// late is reported at once.
+sim::SyncFailure FailureKind(const Knobs& knobs);
+
 class DiskFaults : public sim::DiskFaultHooks {
  public:
   // host and counters outlive this.

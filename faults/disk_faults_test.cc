@@ -52,6 +52,19 @@ TEST(DiskFaults, FailuresOfOneFileDoNotMoveThoseOfAnother) {
   EXPECT_NE(other, expected);
 }
 
+TEST(DiskFaults, LateErrorsComeAtOnceWhereThatGapIsClosed) {
+  Knobs knobs;
+  for (auto kind : {sim::SyncFailure::kExt4Data, sim::SyncFailure::kBtrfs}) {
+    knobs.sync_failure = static_cast<int64_t>(kind);
+    knobs.prompt_sync_errors = 0;
+    EXPECT_EQ(FailureKind(knobs), kind);
+    knobs.prompt_sync_errors = 1;
+    EXPECT_EQ(FailureKind(knobs), kind == sim::SyncFailure::kExt4Data
+                                      ? sim::SyncFailure::kExt4Ordered
+                                      : kind);
+  }
+}
+
 TEST(DiskFaults, IncarnationsDrawApart) {
   FaultCounters counters;
   sim::FakeHost host(11);

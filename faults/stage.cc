@@ -71,6 +71,15 @@ void Stage::OnAnswer(const StatementRef& statement) {
   }
 }
 
+void Stage::OnInspection() {
+  for (size_t i = 0; i < holds_.size(); ++i) {
+    if (!holds_[i].begun) continue;
+    for (const Moment& until : options_.holds[i].until) {
+      if (until.kind == Moment::Kind::kInspection) MeetUntil(i);
+    }
+  }
+}
+
 sim::CrashKind Stage::OnPoint(const sim::CrashPoint& point) {
   step_ = point.step;
   for (size_t i = 0; i < holds_.size() && running_; ++i) {

@@ -51,6 +51,8 @@ class Stage : public sim::CrashHooks,
   // yield now.
   bool OnSend(env::TaskId task, const StatementRef& statement);
   void OnAnswer(const StatementRef& statement);
+  // The driver has read everything.
+  void OnInspection();
 
   sim::CrashKind OnPoint(const sim::CrashPoint& point) override;
   bool Held(env::TaskId task) override;

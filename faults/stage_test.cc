@@ -98,6 +98,19 @@ TEST(Stage, HoldsAStatementBeforeItIsSent) {
   EXPECT_FALSE(f.stage->Held(kS2));
 }
 
+// Those before it are not what the hold waits for; the sessions are done then.
+TEST(Stage, AnInspectionEndsAHoldThatHasBegun) {
+  Fixture f({"hold s1 at here until after inspection"});
+  f.stage->OnInspection();
+  f.Pass(kS1, 0);
+  EXPECT_TRUE(f.stage->Held(kS1));
+  f.stage->SetRunning(false);
+  f.stage->OnInspection();
+  EXPECT_FALSE(f.stage->Held(kS1));
+  EXPECT_EQ(f.released, std::vector<env::TaskId>{kS1});
+  EXPECT_TRUE(f.stage->Unmet().empty());
+}
+
 TEST(Stage, CountsOnlyWhileSessionsRun) {
   Fixture f({"hold s1 at here until after s2.q1"});
   f.stage->SetRunning(false);

@@ -85,7 +85,7 @@ void RunDriver::BuildFaults(sim::DeviceHost* device_host) {
   faults::Stage::Options stage;
   stage.holds = directions.holds;
   stage.failures = directions.failures;
-  stage.sync_failure = static_cast<sim::SyncFailure>(parts_.knobs.sync_failure);
+  stage.sync_failure = faults::FailureKind(parts_.knobs);
   stage.next_crash = background_disk_.get();
   stage.next_disk = disk_faults_.get();
   stage.counters = &counters_;

@@ -82,6 +82,7 @@ const engine::Statement& RunDriver::Parsed(const std::string& sql) {
 void RunDriver::OnInspected() {
   inspecting_ = false;
   disk_faults_->Hold(false);
+  if (stage_directions_ != nullptr) stage_directions_->OnInspection();
   if (disk_faults_->file_system_down()) {
     Reboot();
     return;

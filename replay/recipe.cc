@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "engine/common/sites.h"
+#include "faults/atlas.h"
 #include "faults/directions.h"
 #include "faults/planted_bugs.h"
 #include "faults/profile.h"
@@ -106,6 +107,7 @@ class Parser {
                              std::string_view* head, Block* block);
   env::Status TakeBlock(std::string_view key, Block block);
   env::Status ParseSpecList(std::string_view key, std::string_view value);
+  env::Status ParseExpectGap(std::string_view value);
   env::Status ParseBlock(std::string_view key, std::string_view value);
   env::Status Once(std::string_view key);
 
@@ -145,6 +147,7 @@ env::Status Parser::ParseLine(std::string_view line) {
   if (key == "knob" || key == "planted" || key == "edit" || key == "override") {
     return ParseSpecList(key, value);
   }
+  if (key == "expect-gap") return ParseExpectGap(value);
   if (faults::IsDirectionWord(key)) return ParseDirection(line);
   if (key == "script" || key == "setup" || key == "session")
     return ParseBlock(key, value);
@@ -188,7 +191,7 @@ env::Status Parser::ParseValue(std::string_view key, std::string_view value) {
     return Error(fmt::format(
         "unknown word \"{}\", expected build, base, seed, mode, profile, knob, "
         "planted, edit, override, setup, script, session, crash, image, fail, "
-        "hold, expect-promise, expect-hash or #",
+        "hold, expect-promise, expect-gap, expect-hash or #",
         key));
   }
   return Once(key);
@@ -224,6 +227,16 @@ env::Status Parser::ParseSpecList(std::string_view key,
     if (!parsed.ok()) return At(parsed.status());
     spec.overrides.push_back(std::move(parsed).value());
   }
+  return env::Status();
+}
+
+env::Status Parser::ParseExpectGap(std::string_view value) {
+  const faults::ContractRow* row = faults::FindRow(value);
+  if (row == nullptr || !row->IsKnownGap()) {
+    return Error(fmt::format(
+        "expected a contract row that is a known gap, found \"{}\"", value));
+  }
+  recipe_.expect_gaps.emplace_back(value);
   return env::Status();
 }
 
@@ -382,6 +395,9 @@ std::string FormatRecipe(const Recipe& recipe) {
   }
   if (!recipe.expect_promise.empty()) {
     out += fmt::format("expect-promise {}\n", recipe.expect_promise);
+  }
+  for (const std::string& row : recipe.expect_gaps) {
+    out += fmt::format("expect-gap {}\n", row);
   }
   if (recipe.expect_hash.has_value()) {
     out += fmt::format("expect-hash {:016x}\n", *recipe.expect_hash);

@@ -27,6 +27,7 @@
 //   image lose base/5/16384 0..7
 //   fail fsync base/5/16384
 //   expect-promise DUR
+//   expect-gap C12
 //   expect-hash 0123456789abcdef
 //
 // A block ends at the line that holds only the word behind its "<<"; a block
@@ -63,6 +64,7 @@ struct Recipe {
   // What the run is to yield, if the recipe says so.
   std::optional<uint64_t> expect_hash;
   std::string expect_promise;
+  std::vector<std::string> expect_gaps;  // contract rows
 };
 
 std::string FormatRecipe(const Recipe& recipe);

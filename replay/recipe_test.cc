@@ -90,6 +90,7 @@ Recipe GenRecipe() {
   if (*rc::gen::arbitrary<bool>()) {
     recipe.expect_hash = *rc::gen::arbitrary<uint64_t>();
     recipe.expect_promise = "DUR";
+    recipe.expect_gaps = {"C5", "C12"};
   }
   return recipe;
 }
@@ -121,6 +122,7 @@ RC_GTEST_PROP(RecipeProperty, TextRoundTrips, ()) {
   }
   RC_ASSERT(back.expect_hash == recipe.expect_hash);
   RC_ASSERT(back.expect_promise == recipe.expect_promise);
+  RC_ASSERT(back.expect_gaps == recipe.expect_gaps);
 }
 
 // No cut of a valid file, and no byte flipped in it, does worse than an error.
@@ -157,6 +159,7 @@ TEST(Recipe, ErrorsNameFileLineAndWhatWasExpected) {
         Case{"musth-recipe 1\noverride knobs w0 rows 0\n",
              "f:2: expected \"STREAM SCOPE SITE N = VALUE\""},
         Case{"musth-recipe 1\nexpect-hash 12\n", "f:2: expected 16 hex"},
+        Case{"musth-recipe 1\nexpect-gap C1\n", "f:2: expected a contract row"},
         Case{"musth-recipe 1\nsetup END\n", "f:2: expected \"<<END\""},
         Case{"musth-recipe 1\nscript 0 a <<E\nE\n", "f:2: expected \"script"},
         Case{"musth-recipe 1\nsession <<E\nE\n", "f:2: expected \"session"},

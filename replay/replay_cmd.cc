@@ -41,6 +41,10 @@ ExitCode Conclude(const ReplayOptions& options, const RunOutcome& outcome) {
     for (const auto& [row, count] : outcome.stats.known_gaps) {
       fmt::print(options.out, "known PostgreSQL gap {}\n", row);
     }
+    for (const std::string& row : recipe.expect_gaps) {
+      if (outcome.stats.known_gaps.count(row) != 0) continue;
+      fmt::print(options.out, "the recipe expects the known gap {}\n", row);
+    }
     if (!recipe.expect_promise.empty()) {
       fmt::print(options.out, "the recipe expects {} to be broken\n",
                  recipe.expect_promise);

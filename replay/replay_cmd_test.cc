@@ -62,6 +62,15 @@ TEST_F(ReplayTest, KeptPromisesGiveZero) {
   EXPECT_TRUE(Says("seed 42: every promise was kept"));
 }
 
+TEST_F(ReplayTest, GapThatTheRecipeExpectsInVainIsNamed) {
+  options_.recipe.expect_gaps = {"C5", "C12"};
+  outcome_.stats.known_gaps["C5"] = 1;
+  EXPECT_EQ(Replay(), kExitKept);
+  EXPECT_TRUE(Says("known PostgreSQL gap C5\n"));
+  EXPECT_FALSE(Says("expects the known gap C5"));
+  EXPECT_TRUE(Says("the recipe expects the known gap C12\n"));
+}
+
 TEST_F(ReplayTest, BrokenPromiseIsShownWithEventsAndTheCommand) {
   Break();
   EXPECT_EQ(Replay(), kExitBroken);

@@ -115,8 +115,8 @@ class CrashHooks {
 class HoldHooks {
  public:
   virtual ~HoldHooks() = default;
-  // True: the task that has just passed a site stays there until
-  // World::ReleaseHold names it.
+  // True: the task that has just passed a site or a device step stays there
+  // until World::ReleaseHold names it.
   virtual bool Held(env::TaskId task) = 0;
 };
 

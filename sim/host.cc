@@ -90,6 +90,10 @@ env::TaskId Host::Self() {
 
 void Host::Yield(env::SiteId site) {
   shared_->scheduler->Yield(Pass(site));
+  StayWhileHeld();
+}
+
+void Host::StayWhileHeld() {
   if (shared_->hold_hooks == nullptr) return;
   while (shared_->hold_hooks->Held(Self())) {
     ++shared_->sim_site_hits[kSimSite_task_hold];
@@ -159,6 +163,7 @@ void Host::DevicePoint(DeviceStep step, uint64_t) {
   op.site = site;
   op.device_step = step;
   shared_->scheduler->Yield(op);
+  StayWhileHeld();
 }
 
 void Host::DeviceDelay(env::TimeNs duration_ns) {

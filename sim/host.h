@@ -88,6 +88,7 @@ class Host final : public env::Tasks,
   env::TaskId StartRoot(std::string_view name, std::function<void()> body);
   // Counts the site and returns the operation that passes it.
   Operation Pass(env::SiteId site);
+  void StayWhileHeld();
 
   HostShared* shared_;
   std::vector<Site> sites_;

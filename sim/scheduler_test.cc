@@ -340,6 +340,26 @@ TEST(Scheduler, AHeldTaskWaitsForItsReleaseAndKeepsItsWakeups) {
   EXPECT_EQ(log, "abBA!");
 }
 
+TEST(Scheduler, ATaskMayBeHeldAtADeviceStep) {
+  TestWorld w(Choices(1, Base::kZero), WorldOptions());
+  HoldSecond hooks;
+  w->set_hold_hooks(&hooks);
+  std::string log;
+  hooks.watched = w.Spawn("a", [&] {
+    PassPoint();
+    w->device_host(0).DevicePoint(DeviceStep::kSyncDone, 1);  // held here
+    log += 'a';
+  });
+  w.Spawn("b", [&] {
+    for (int i = 0; i < 5; ++i) PassPoint();
+    log += 'b';
+    hooks.held = false;
+    w->ReleaseHold(hooks.watched);
+  });
+  EXPECT_EQ(w->Run(), StopReason::kIdle);
+  EXPECT_EQ(log, "ba");
+}
+
 TEST(Scheduler, TimeoutsRaceRunningCode) {
   // The runner polls a flag that only a timer's task sets: the number of
   // polls before must vary, and a poller must never stop time.
