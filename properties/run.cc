@@ -173,6 +173,7 @@ env::Result<RunOutcome> RunOnce(RunContext& context, const RunSpec& spec,
   }
   parts.statements = &context.impl().statements;
   parts.keep_crashed = options.export_crashed;
+  parts.observer = options.observer;
   std::unique_ptr<sim::TraceWriter> trace;
   if (!options.trace_path.empty()) {
     ASSIGN_OR_RETURN(

@@ -17,6 +17,7 @@
 #include "properties/verdict.h"
 #include "sim/choices.h"
 #include "sim/env/status.h"
+#include "sim/events.h"
 
 namespace properties {
 
@@ -123,6 +124,8 @@ struct RunOptions {
   // the last crash left it (crashed == true) here; empty: none.
   std::string export_dir;
   bool export_crashed = false;
+  // Sees every event of the run; null: nobody. Outlives the call.
+  sim::EventSubscriber* observer = nullptr;
   // Fill fiber stacks and fresh heap memory with this byte; -1: do not.
   int poison = -1;
 };

@@ -61,6 +61,7 @@ RunDriver::RunDriver(RunParts parts)
   }
   world_.Subscribe(this);
   if (parts_.trace != nullptr) world_.Subscribe(parts_.trace);
+  if (parts_.observer != nullptr) world_.Subscribe(parts_.observer);
 }
 
 void RunDriver::BuildFaults(sim::DeviceHost* device_host) {

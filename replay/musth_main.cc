@@ -232,6 +232,7 @@ void AddReplay(CLI::App* musth, const Invocation& invocation, Action* action) {
   struct Flags {
     CommonFlags common;
     std::string target;
+    std::string page;
     bool any_hash = false;
   };
   auto flags = std::make_shared<Flags>();
@@ -240,6 +241,10 @@ void AddReplay(CLI::App* musth, const Invocation& invocation, Action* action) {
       ->type_name("SEED|RECIPE")
       ->required();
   AddSpecFlags(app, &flags->common.spec);
+  app->add_option("--page", flags->page,
+                  "tell what happened to this page: records, writes, fsyncs, "
+                  "what crashes left, redo")
+      ->type_name("REL:BLOCK");
   app->add_flag("--any-hash", flags->any_hash,
                 "do not compare with the recipe's hash: for git bisect over "
                 "changes that move it");
@@ -256,6 +261,7 @@ void AddReplay(CLI::App* musth, const Invocation& invocation, Action* action) {
       options.target = flags->target;
       options.recipe = std::move(recipe).value();
       options.any_hash = flags->any_hash;
+      options.page = flags->page;
       options.poison = ApplyPoison(flags->common.poison);
       options.out_dir = flags->common.out_dir;
       options.invocation = flags->common.invocation;

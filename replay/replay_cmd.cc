@@ -2,8 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <optional>
 #include <utility>
 
+#include "replay/page_story.h"
 #include "replay/user_files.h"
 
 namespace replay {
@@ -88,11 +90,31 @@ ExitCode RunReplay(const ReplayOptions& options, const Runner& runner) {
   const Recipe& recipe = options.recipe;
   properties::RunOptions run_options;
   run_options.poison = options.poison;
+  std::optional<PageStory> story;
+  if (!options.page.empty()) {
+    env::Result<PageName> page = ParsePageName(options.page);
+    if (!page.ok()) {
+      fmt::print(stderr, "musth: {}\n", page.status().message());
+      return kExitUsage;
+    }
+    run_options.observer = &story.emplace(std::move(page).value());
+  }
   env::Result<RunOutcome> first = runner(recipe.spec, run_options);
+  run_options.observer = nullptr;
   if (!first.ok()) {
     fmt::print(stderr, "musth: {}\n", first.status().message());
     return first.status().code() == env::Code::kInvalid ? kExitUsage
                                                         : kExitHarness;
+  }
+  if (story.has_value()) {
+    if (!story->rel_node().has_value()) {
+      fmt::print(stderr, "musth: --page {}: the run has no such table\n",
+                 options.page);
+      return kExitUsage;
+    }
+    for (const std::string& line : story->lines()) {
+      fmt::print(options.out, "{}\n", line);
+    }
   }
   std::string unmatched = DescribeUnmatched(*first);
   if (!unmatched.empty()) {

@@ -19,6 +19,8 @@ struct ReplayOptions {
   // legitimately move the hash.
   bool any_hash = false;
   int poison = -1;
+  // Tell what happened to this page, "accounts:3"; empty: to none.
+  std::string page;
   std::string out_dir = "musth-out";
   Invocation invocation;
   std::FILE* out = nullptr;  // required
