@@ -173,7 +173,7 @@ env::Result<RunOutcome> RunOnce(RunContext& context, const RunSpec& spec,
   }
   parts.statements = &context.impl().statements;
   parts.keep_crashed = options.export_crashed;
-  parts.observer = options.observer;
+  parts.observers = options.observers;
   std::unique_ptr<sim::TraceWriter> trace;
   if (!options.trace_path.empty()) {
     ASSIGN_OR_RETURN(

@@ -124,8 +124,8 @@ struct RunOptions {
   // the last crash left it (crashed == true) here; empty: none.
   std::string export_dir;
   bool export_crashed = false;
-  // Sees every event of the run; null: nobody. Outlives the call.
-  sim::EventSubscriber* observer = nullptr;
+  // See every event of the run, in this order; outlive the call.
+  std::vector<sim::EventSubscriber*> observers;
   // Fill fiber stacks and fresh heap memory with this byte; -1: do not.
   int poison = -1;
 };

@@ -61,7 +61,7 @@ RunDriver::RunDriver(RunParts parts)
   }
   world_.Subscribe(this);
   if (parts_.trace != nullptr) world_.Subscribe(parts_.trace);
-  if (parts_.observer != nullptr) world_.Subscribe(parts_.observer);
+  for (sim::EventSubscriber* each : parts_.observers) world_.Subscribe(each);
 }
 
 void RunDriver::BuildFaults(sim::DeviceHost* device_host) {

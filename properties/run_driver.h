@@ -58,8 +58,8 @@ struct RunParts {
   bool only_tpcb = false;
   // Null, or where the event trace goes.
   sim::EventSubscriber* trace = nullptr;
-  // Null, or who else looks on.
-  sim::EventSubscriber* observer = nullptr;
+  // Who else looks on.
+  std::vector<sim::EventSubscriber*> observers;
   // The driver's own statements, parsed once and kept for later runs; null:
   // parsed in every run.
   std::map<std::string, engine::Statement>* statements = nullptr;

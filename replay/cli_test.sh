@@ -49,6 +49,14 @@ expect 2 'bad.sql:2: syntax error at or near "SELEC"' \
   campaign --seeds 1 --script good.pgb --setup bad.sql
 
 expect 0 "every promise was kept" replay 1
+expect 0 "Ready" replay 1 --until 20
+expect 2 "the run has fewer events" replay 1 --until 99999999
+expect 0 "gdb -x " replay 1 --until 20 --gdb --out gdb
+expect 2 "expected --until EVENT" replay 1 --gdb
+[ -s "$dir/gdb/musth.gdb" ] || failures=$((failures + 1))
+expect 0 "as written at event" replay 5 --page t1:0
+expect 2 "expected REL:BLOCK" replay 5 --page t1
+expect 2 "the run has no such table" replay 5 --page nowhere:0
 expect 0 "20 seeds of pg-contract" campaign --seeds 20 --hashes a --json b
 expect 0 "20 seeds" campaign --seeds 20 --order backward --hashes c
 expect 0 "20 seeds" campaign --seeds 20 --order fresh --poison FF --hashes d

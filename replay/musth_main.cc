@@ -233,6 +233,8 @@ void AddReplay(CLI::App* musth, const Invocation& invocation, Action* action) {
     CommonFlags common;
     std::string target;
     std::string page;
+    std::optional<uint64_t> until;
+    bool gdb = false;
     bool any_hash = false;
   };
   auto flags = std::make_shared<Flags>();
@@ -245,6 +247,11 @@ void AddReplay(CLI::App* musth, const Invocation& invocation, Action* action) {
                   "tell what happened to this page: records, writes, fsyncs, "
                   "what crashes left, redo")
       ->type_name("REL:BLOCK");
+  app->add_option("--until", flags->until,
+                  "show the events up to this one instead of a verdict")
+      ->type_name("EVENT");
+  app->add_flag("--gdb", flags->gdb,
+                "with --until: say how to stop there in gdb");
   app->add_flag("--any-hash", flags->any_hash,
                 "do not compare with the recipe's hash: for git bisect over "
                 "changes that move it");
@@ -262,6 +269,8 @@ void AddReplay(CLI::App* musth, const Invocation& invocation, Action* action) {
       options.recipe = std::move(recipe).value();
       options.any_hash = flags->any_hash;
       options.page = flags->page;
+      options.until = flags->until;
+      options.gdb = flags->gdb;
       options.poison = ApplyPoison(flags->common.poison);
       options.out_dir = flags->common.out_dir;
       options.invocation = flags->common.invocation;

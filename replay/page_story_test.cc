@@ -37,7 +37,7 @@ std::string StoryOf(const char* page) {
   spec.directions = {"crash power-loss after s1.q4"};
   PageStory story(ParsePageName(page).value());
   properties::RunOptions options;
-  options.observer = &story;
+  options.observers = {&story};
   properties::RunOutcome outcome =
       properties::Run(context, spec, options).value();
   EXPECT_TRUE(outcome.broken.empty());

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "replay/page_story.h"
+#include "replay/until.h"
 #include "replay/user_files.h"
 
 namespace replay {
@@ -70,6 +71,46 @@ ExitCode Conclude(const ReplayOptions& options, const RunOutcome& outcome) {
   return kExitBroken;
 }
 
+ExitCode PrepareGdb(const ReplayOptions& options) {
+  if (!options.until.has_value()) {
+    fmt::print(stderr, "musth: --gdb: expected --until EVENT beside it\n");
+    return kExitUsage;
+  }
+  std::string script = UserPath(options.out_dir + "/musth.gdb");
+  std::string recipe = UserPath(options.out_dir + "/gdb.recipe");
+  env::Status status = WriteFile(script, GdbScript());
+  // The flags that go with a seed are in the recipe, too.
+  if (status.ok()) status = WriteFile(recipe, FormatRecipe(options.recipe));
+  if (!status.ok()) {
+    fmt::print(stderr, "musth: {}\n", status.message());
+    return kExitUsage;
+  }
+  fmt::print(options.out,
+             "gdb -x {} --args {} replay {} --until {}\n"
+             "then, in gdb: musth-fibers [NAME]\n",
+             ShellWord(script), ShellWord(options.invocation.program),
+             ShellWord(recipe), *options.until);
+  return kExitKept;
+}
+
+ExitCode RunUntil(const ReplayOptions& options, const Runner& runner) {
+  Until until(*options.until);
+  properties::RunOptions run_options;
+  run_options.poison = options.poison;
+  run_options.observers = {&until};
+  env::Result<RunOutcome> outcome = runner(options.recipe.spec, run_options);
+  if (!outcome.ok() || !until.reached()) {
+    fmt::print(stderr, "musth: {}\n",
+               outcome.ok()
+                   ? fmt::format("--until {}: the run has fewer events",
+                                 *options.until)
+                   : std::string(outcome.status().message()));
+    return kExitUsage;
+  }
+  fmt::print(options.out, "{}", until.Text());
+  return kExitKept;
+}
+
 }  // namespace
 
 std::string DescribeUnmatched(const RunOutcome& outcome) {
@@ -88,6 +129,8 @@ std::string DescribeUnmatched(const RunOutcome& outcome) {
 
 ExitCode RunReplay(const ReplayOptions& options, const Runner& runner) {
   const Recipe& recipe = options.recipe;
+  if (options.gdb) return PrepareGdb(options);
+  if (options.until.has_value()) return RunUntil(options, runner);
   properties::RunOptions run_options;
   run_options.poison = options.poison;
   std::optional<PageStory> story;
@@ -97,10 +140,10 @@ ExitCode RunReplay(const ReplayOptions& options, const Runner& runner) {
       fmt::print(stderr, "musth: {}\n", page.status().message());
       return kExitUsage;
     }
-    run_options.observer = &story.emplace(std::move(page).value());
+    run_options.observers = {&story.emplace(std::move(page).value())};
   }
   env::Result<RunOutcome> first = runner(recipe.spec, run_options);
-  run_options.observer = nullptr;
+  run_options.observers.clear();
   if (!first.ok()) {
     fmt::print(stderr, "musth: {}\n", first.status().message());
     return first.status().code() == env::Code::kInvalid ? kExitUsage

@@ -2,7 +2,9 @@
 #ifndef MUSTH_REPLAY_REPLAY_CMD_H_
 #define MUSTH_REPLAY_REPLAY_CMD_H_
 
+#include <cstdint>
 #include <cstdio>
+#include <optional>
 #include <string>
 
 #include "replay/exit_codes.h"
@@ -21,6 +23,11 @@ struct ReplayOptions {
   int poison = -1;
   // Tell what happened to this page, "accounts:3"; empty: to none.
   std::string page;
+  // Stop short of the verdict: show the events up to this one, by number.
+  std::optional<uint64_t> until;
+  // Do not run; write commands for gdb that stop at `until`, and say how to
+  // start it.
+  bool gdb = false;
   std::string out_dir = "musth-out";
   Invocation invocation;
   std::FILE* out = nullptr;  // required

@@ -5,10 +5,8 @@
 #include "sim/env/check.h"
 
 namespace replay {
-namespace {
 
-// The path as one word of a shell.
-std::string Quoted(const std::string& path) {
+std::string ShellWord(const std::string& path) {
   static constexpr char kPlain[] =
       "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
       "_-./+@:,";
@@ -26,12 +24,10 @@ std::string Quoted(const std::string& path) {
   return quoted + "'";
 }
 
-}  // namespace
-
 std::string ReplayCommand(const Invocation& invocation,
                           const properties::RunSpec& spec,
                           const std::string& recipe_path) {
-  std::string command = Quoted(invocation.program);
+  std::string command = ShellWord(invocation.program);
   if (invocation.under_bazel) {
 #ifdef NDEBUG
     std::string config = " -c opt";
@@ -41,7 +37,7 @@ std::string ReplayCommand(const Invocation& invocation,
     if (!spec.planted.empty()) config += " --config=planted";
     command = fmt::format("./bazelw run{} //:musth --", config);
   }
-  return fmt::format("{} replay {}", command, Quoted(recipe_path));
+  return fmt::format("{} replay {}", command, ShellWord(recipe_path));
 }
 
 std::string DescribeBroken(const properties::RunSpec& spec,

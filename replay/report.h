@@ -15,6 +15,9 @@ struct Invocation {
   bool under_bazel = false;  // `bazel run`: print that
 };
 
+// The path as one word of a shell.
+std::string ShellWord(const std::string& path);
+
 // The command that replays a recipe file.
 std::string ReplayCommand(const Invocation& invocation,
                           const properties::RunSpec& spec,
