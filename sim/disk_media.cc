@@ -130,8 +130,28 @@ bool DiskState::Strike(const MediaFault& fault) {
 }
 
 void DiskState::HealRewritten(InodeNo inode, int64_t from, int64_t to) {
-  if (media.idle()) return;
-  for (uint64_t id : media.Rewritten(inode, from, to)) fault_log.End(id);
+  if (!media.idle()) {
+    for (uint64_t id : media.Rewritten(inode, from, to)) fault_log.End(id);
+  }
+  // Somebody wrote the very bytes that the damage shows, and has not seen it:
+  // they are what the file is meant to hold now.
+  for (const MediaOverlay::Hidden& hidden : media.TakeHidden()) {
+    std::array<char, kSlotBytes> shown;
+    bool meant = hidden.inode == inode && hidden.offset >= from &&
+                 hidden.offset + kSlotBytes <= to &&
+                 Get(inode).data.PeekSlot(hidden.offset, shown.data()) &&
+                 shown == hidden.after && !DamageSeen(hidden);
+    if (!meant) media.Hide(hidden);
+  }
+}
+
+bool DiskState::DamageSeen(const MediaOverlay::Hidden& hidden) const {
+  auto records = fault_log.records();
+  return std::any_of(
+      records.begin(), records.end(), [&](const FaultRecord& record) {
+        return record.seen &&
+               record.Overlaps(hidden.inode, hidden.offset, kSlotBytes);
+      });
 }
 
 void DiskState::RepairMedia() {

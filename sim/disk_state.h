@@ -122,6 +122,8 @@ struct DiskState {
   // The flush of the inode is about to make its writes durable.
   void NoteWrites(InodeNo inode, const FileData::Flush& flush);
   void HealRewritten(InodeNo inode, int64_t from, int64_t to);
+  // A program read bytes of the damaged sector.
+  bool DamageSeen(const MediaOverlay::Hidden& hidden) const;
   void RepairMedia();
   void ListTargets(InodeNo directory, const std::string& prefix,
                    std::vector<MediaTarget>* out) const;

@@ -629,6 +629,16 @@ const std::vector<Case>& MediaCases() {
        Plain(),
        ONE_A "strike zeroed f 0 512; write f 0 512 B; repair; fsync f; crash",
        {"f=B512"}},
+      {"WritingWhatTheDamageShowsIsNoDamage",
+       Plain(),
+       "remember; create f; write f 0 512 A; settle; open f; write f 0 512 B; "
+       "fsync f; lose f; write f 0 512 A; fsync f; repair; crash",
+       {"f=A512"}},
+      {"WritingBackTheDamageThatWasReadIsDamage",
+       Plain(),
+       "remember; create f; write f 0 512 A; settle; open f; write f 0 512 B; "
+       "fsync f; lose f; read f; write f 0 512 A; fsync f; repair; crash",
+       {"read:A512 | f=B512"}},
       {"AnUnreadableSectorIsReadableOnceRewritten",
        Plain(),
        ONE_A "strike unreadable f 0 512; read f; crash; read f; open f; "

@@ -161,12 +161,13 @@ Status TruncateToNothing(Backend& be, const std::string& path) {
   return file->Truncate(0);
 }
 
-// Removes a segment at once. Returns false if there was none.
+// Removes a segment at once. Returns false if there was none, or if it stays
+// because the file system fails.
 bool RemoveSegment(Backend& be, const std::string& path) {
   Status truncated = TruncateToNothing(be, path);
   if (truncated.code() == env::Code::kNotFound) return false;
   ForgetSyncRequest(be, path);
-  return be.env->files->Unlink(path).code() != env::Code::kNotFound;
+  return be.env->files->Unlink(path).ok();
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 #include "engine/common/sites.h"
 #include "engine/smgr/sync.h"
 #include "engine/smgr/test_node.h"
+#include "sim/env/check.h"
 
 namespace engine {
 namespace {
@@ -166,6 +167,25 @@ TEST(Smgr, DroppedFileKeepsItsNameUntilTheNextCheckpoint) {
     EXPECT_EQ(node.files().Content("base/5/16384"), nullptr);
     EXPECT_EQ(PendingSyncRequests(be), 0u);
   });
+}
+
+// The file system has stopped: every call fails, for segments that never were
+// as well.
+TEST(Smgr, UnlinkEndsOnADeadFileSystem) {
+  for (bool is_redo : {false, true}) {
+    TestNode node(1);
+    RunProcess(node, [&](Backend& be) {
+      ASSERT_TRUE(SmgrCreate(be, kRel, kMainFork, false).ok());
+      int calls = 0;
+      node.files().hook = [&](FileCall& call) {
+        SIM_CHECK(++calls < 100);
+        call.fail = env::Code::kIo;
+      };
+      EXPECT_TRUE(SmgrUnlink(be, kRel, is_redo).ok());
+      node.files().hook = nullptr;
+      EXPECT_NE(node.files().Content("base/5/16384"), nullptr);
+    });
+  }
 }
 
 TEST(Smgr, NewFilesAreSyncedAndTheirDirectoryOnRequest) {

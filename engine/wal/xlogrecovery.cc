@@ -4,6 +4,7 @@
 
 #include <cstring>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "engine/common/errcodes.h"
@@ -82,6 +83,21 @@ void ReplayAll(Backend& be, WalRecovery* recovery) {
   } while (reader.ReadRecord());
 }
 
+// Whether the bytes are that page of the log, and not what a device returned in
+// its place.
+Status CheckPageAddress(std::string_view page, XLogRecPtr lsn) {
+  XLogPageHeaderData header;
+  std::memcpy(&header, page.data(), sizeof(header));
+  if (header.xlp_magic == XLOG_PAGE_MAGIC && header.xlp_pageaddr == lsn) {
+    return {};
+  }
+  return SqlError(ERRCODE_DATA_CORRUPTED,
+                  "could not read the last page of the write-ahead log")
+      .WithDetail(fmt::format("Unexpected pageaddr {} instead of {}.",
+                              LsnToString(header.xlp_pageaddr),
+                              LsnToString(lsn)));
+}
+
 }  // namespace
 
 WalRecovery::WalRecovery(Backend& be)
@@ -128,6 +144,21 @@ Status WalPageSource::Read(XLogRecPtr page, std::span<char, XLOG_BLCKSZ> out) {
                                 name, offset, have, out.size()));
     }
     have += static_cast<size_t>(*n);
+  }
+  Keep(page, out);
+  return {};
+}
+
+void WalPageSource::Keep(XLogRecPtr page,
+                         std::span<const char, XLOG_BLCKSZ> bytes) {
+  if (kept_[0].page != page) std::swap(kept_[0], kept_[1]);
+  kept_[0].page = page;
+  kept_[0].bytes.assign(bytes.data(), bytes.size());
+}
+
+std::string_view WalPageSource::Kept(XLogRecPtr page) const {
+  for (const KeptPage& kept : kept_) {
+    if (kept.page == page) return kept.bytes;
   }
   return {};
 }
@@ -196,21 +227,16 @@ Status FinishWalRecovery(WalRecovery* recovery, EndOfWalRecoveryInfo* end) {
   }
   end->lastPageBeginPtr = XLogPageStart(end->endOfLog);
   if (end->endOfLog == end->lastPageBeginPtr) return {};
-  std::string page(XLOG_BLCKSZ, '\0');
-  RETURN_IF_ERROR(recovery->source.Read(
-      end->lastPageBeginPtr,
-      std::span<char, XLOG_BLCKSZ>(page.data(), XLOG_BLCKSZ)));
-  // It will be written back as the log's last page, so it must be that page
-  // and not what a device returned in its place.
-  XLogPageHeaderData header;
-  std::memcpy(&header, page.data(), sizeof(header));
-  if (header.xlp_magic != XLOG_PAGE_MAGIC ||
-      header.xlp_pageaddr != end->lastPageBeginPtr) {
-    return SqlError(ERRCODE_DATA_CORRUPTED,
-                    "could not read the last page of the write-ahead log")
-        .WithDetail(fmt::format("Unexpected pageaddr {} instead of {}.",
-                                LsnToString(header.xlp_pageaddr),
-                                LsnToString(end->lastPageBeginPtr)));
+  // What was replayed counts: the page is written back with the next records,
+  // and a device may return something else by now.
+  std::string page(recovery->source.Kept(end->lastPageBeginPtr));
+  if (page.empty()) {
+    // The search for the end went on over more pages than are kept.
+    page.resize(XLOG_BLCKSZ);
+    RETURN_IF_ERROR(recovery->source.Read(
+        end->lastPageBeginPtr,
+        std::span<char, XLOG_BLCKSZ>(page.data(), XLOG_BLCKSZ)));
+    RETURN_IF_ERROR(CheckPageAddress(page, end->lastPageBeginPtr));
   }
   page.resize(end->endOfLog - end->lastPageBeginPtr);
   end->lastPage = std::move(page);

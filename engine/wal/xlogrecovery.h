@@ -10,8 +10,11 @@
 #ifndef MUSTH_ENGINE_WAL_XLOGRECOVERY_H_
 #define MUSTH_ENGINE_WAL_XLOGRECOVERY_H_
 
+#include <array>
 #include <memory>
+#include <span>
 #include <string>
+#include <string_view>
 
 #include "engine/wal/xlog_ctl.h"
 #include "engine/wal/xlogreader.h"
@@ -25,11 +28,21 @@ class WalPageSource {
   // A page that does not exist, or only in part, is kNotFound: the log ends. A
   // device that fails is kIo: nobody knows where it ends. Suspends: yes.
   Status Read(XLogRecPtr page, std::span<char, XLOG_BLCKSZ> out);
+  // What Read returned of the page, if it was one of the last two pages; else
+  // empty.
+  std::string_view Kept(XLogRecPtr page) const;
 
  private:
+  struct KeptPage {
+    XLogRecPtr page = 0;
+    std::string bytes;
+  };
+  void Keep(XLogRecPtr page, std::span<const char, XLOG_BLCKSZ> bytes);
+
   Backend& be_;
   std::unique_ptr<env::File> file_;
   XLogSegNo segno_ = 0;
+  std::array<KeptPage, 2> kept_;  // the latest first
 };
 
 struct WalRecovery {

@@ -8,6 +8,7 @@
 #include <array>
 #include <cstring>
 #include <map>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -250,6 +251,44 @@ TEST(XLogRecovery, RecordsBehindTheEndNeverBecomeValidAgain) {
     EXPECT_EQ(ToyGet(be, 0, 1), 0u);
   }});
   EXPECT_EQ(node.redone(), 0u);
+}
+
+// The page goes back to the device as it was replayed, whatever a device shows
+// by then.
+TEST(XLogRecovery, TheLastPageIsTheOneThatWasReplayed) {
+  WalTestNode node(Options(1));
+  node.RunToEnd({[](Backend& be) {
+    ToyExtend(be, 1);
+    XLogFlush(be, ToySet(be, 0, 0, 1));
+    WalRecovery recovery(be);
+    ASSERT_TRUE(InitWalRecovery(be, &recovery).ok());
+    while (recovery.reader.ReadRecord()) {
+    }
+    XLogRecPtr page = XLogPageStart(recovery.reader.EndRecPtr());
+    std::string kept(recovery.source.Kept(page));
+    ASSERT_EQ(kept.size(), size_t{XLOG_BLCKSZ});
+    auto file = be.env->files->Open(XLogFilePath(1, page / kSegment, kSegment),
+                                    env::kOpenWrite);
+    ASSERT_TRUE(file.ok());
+    std::string noise(XLOG_BLCKSZ, 'x');
+    ASSERT_TRUE((*file)->Pwrite(XLogSegmentOffset(page, kSegment), noise).ok());
+    EndOfWalRecoveryInfo end;
+    ASSERT_TRUE(FinishWalRecovery(&recovery, &end).ok());
+    ASSERT_EQ(end.endOfLog, recovery.reader.EndRecPtr());
+    ASSERT_FALSE(end.lastPage.empty());
+    EXPECT_EQ(end.lastPage, kept.substr(0, end.lastPage.size()));
+    // Two pages are kept. Of another one only its own bytes will do.
+    for (XLogRecPtr other : {page + XLOG_BLCKSZ, page + 2 * XLOG_BLCKSZ}) {
+      std::string bytes(XLOG_BLCKSZ, '\0');
+      ASSERT_TRUE(recovery.source
+                      .Read(other, std::span<char, XLOG_BLCKSZ>(bytes.data(),
+                                                                XLOG_BLCKSZ))
+                      .ok());
+    }
+    EXPECT_TRUE(recovery.source.Kept(page).empty());
+    EXPECT_EQ(FinishWalRecovery(&recovery, &end).message(),
+              "could not read the last page of the write-ahead log");
+  }});
 }
 
 // The page where an unfinished record should go on is marked, so that readers
