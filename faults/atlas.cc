@@ -73,8 +73,13 @@ constexpr ContractRow kRows[] = {
      {kDetect, kDetect, kDetect, kDetect},
      Bit(Family::kFill) | Bit(Family::kBitRot) | Bit(Family::kGarbage) |
          Bit(Family::kZeroed) | Bit(Family::kMisread)},
-    {"C16", "zeroed page inside a relation", MediaOnly(kDetect), 0,
-     "takes a page of zeros for a new one"},
+    {"C16", "zeroed page inside a relation", MediaOnly(kDetect),
+     Bit(Family::kZeroed), "takes a page of zeros for a new one",
+     "detect_zeroed_pages",
+     [](const Evidence& e) {
+       return e.Count({Damage::kZeroed, Damage::kMisdirected, Damage::kMisread},
+                      FileClass::kData) > 0;
+     }},
     {"C17", "misdirected write inside a relation", MediaOnly(kDetect),
      Bit(Family::kMisdirected)},
     {"C18", "misdirected write from the same block of another relation",

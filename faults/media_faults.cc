@@ -107,7 +107,7 @@ sim::MediaFault MediaFaults::Aim(Family family) {
     page = std::clamp<int64_t>(last_offset_ / sim::kPageBytes - 4 + page % 9, 0,
                                pages - 1);
   }
-  // One sector or a run of them, but never the whole page.
+  // One sector or a run of them.
   auto sector = static_cast<int64_t>(Draw("media.sector", sim::kSlotsPerPage));
   // Of the control file only the first sector is in use.
   if (FileClassOf(fault.path) == FileClass::kControl) sector = 0;
@@ -115,6 +115,10 @@ sim::MediaFault MediaFaults::Aim(Family family) {
   run = std::min<int64_t>(run, sim::kSlotsPerPage - sector);
   fault.offset = page * sim::kPageBytes + sector * sim::kSlotBytes;
   fault.bytes = run * sim::kSlotBytes;
+  if (family == Family::kZeroed && Draw("media.whole_page", 3) == 2) {
+    fault.offset = page * sim::kPageBytes;
+    fault.bytes = sim::kPageBytes;
+  }
   fault.noise = Draw("media.noise", 0);
   return fault;
 }

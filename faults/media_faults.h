@@ -10,8 +10,8 @@
 // misdirected one lands in the same file in seven of ten cases and in another
 // relation's otherwise.
 //
-// Targets: relation files, pg_control, WAL and the commit log. No page turns to
-// zeros as a whole, which nobody can tell from a new one (contract row C16).
+// Targets: relation files, pg_control, WAL and the commit log. A third of what
+// turns to zeros are whole pages.
 #ifndef MUSTH_FAULTS_MEDIA_FAULTS_H_
 #define MUSTH_FAULTS_MEDIA_FAULTS_H_
 

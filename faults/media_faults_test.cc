@@ -100,6 +100,22 @@ TEST(MediaFaults, EveryKindOfFileIsStruckAndNoneThatIsNoRelation) {
             damaged["pg_wal/000000010000000000000001"]);
 }
 
+// Row C16 needs pages of which nothing is left.
+TEST(MediaFaults, ZerosMayTakeAWholePage) {
+  std::map<int64_t, int> sizes;
+  for (uint64_t seed = 0; seed < 100; ++seed) {
+    FaultCounters counters;
+    for (const auto& record :
+         Strikes(seed, Plan({Family::kZeroed}), &counters)) {
+      ++sizes[record.bytes];
+      EXPECT_EQ(record.offset / 8192,
+                (record.offset + record.bytes - 1) / 8192);
+    }
+  }
+  EXPECT_GT(sizes[8192], 50);
+  EXPECT_GT(sizes[512], 10);
+}
+
 // Writes that a flush completes after the faults began to watch.
 class WatchedDisk {
  public:

@@ -99,6 +99,7 @@ std::vector<KnobInfo> NodeKnobs() {
       Switch("wal_log_hints", &Knobs::wal_log_hints, {{0, 2}, {1, 1}}),
       Switch("sync_new_file_directory", &Knobs::sync_new_file_directory, {}),
       Switch("rewrite_wal_before_trust", &Knobs::rewrite_wal_before_trust, {}),
+      Switch("detect_zeroed_pages", &Knobs::detect_zeroed_pages, {}),
       Switch("checksum_relation", &Knobs::checksum_relation, {}),
       Switch("prompt_sync_errors", &Knobs::prompt_sync_errors, {}),
       Switch("wal_flush_watermark", &Knobs::wal_flush_watermark, {}),

@@ -51,6 +51,7 @@ struct Knobs {
   // Options beyond PostgreSQL; never drawn, set to close a known gap.
   int64_t sync_new_file_directory = 0;   // contract row C5
   int64_t rewrite_wal_before_trust = 0;  // contract row C11
+  int64_t detect_zeroed_pages = 0;       // contract row C16
   int64_t checksum_relation = 0;         // contract row C18
   int64_t prompt_sync_errors = 0;        // contract row C12, of the disk
   int64_t wal_flush_watermark = 0;       // contract row C21

@@ -15,13 +15,13 @@ namespace {
 // Settings that shape the bytes of a fresh cluster, and the disk's own.
 std::string KeyOf(const engine::Config& config, const sim::DiskOptions& disk,
                   uint32_t wal_room_bytes) {
-  return fmt::format("{} {} {} {} {} {} {} {} {} {} {} {} {}", wal_room_bytes,
-                     config.checksum_relation, config.clog_checksums,
-                     config.wal_flush_watermark, config.data_checksums,
-                     config.wal_segment_size, config.full_page_writes,
-                     disk.sector_bytes, static_cast<int>(disk.meta),
-                     static_cast<int>(disk.fill), static_cast<int>(disk.mix),
-                     disk.atomic8k, config.max_connections);
+  return fmt::format(
+      "{} {} {} {} {} {} {} {} {} {} {} {} {} {}", wal_room_bytes,
+      config.detect_zeroed_pages, config.checksum_relation,
+      config.clog_checksums, config.wal_flush_watermark, config.data_checksums,
+      config.wal_segment_size, config.full_page_writes, disk.sector_bytes,
+      static_cast<int>(disk.meta), static_cast<int>(disk.fill),
+      static_cast<int>(disk.mix), disk.atomic8k, config.max_connections);
 }
 
 env::Result<std::unique_ptr<sim::Disk>> Build(const engine::Config& config,
@@ -77,6 +77,7 @@ env::Result<std::unique_ptr<sim::Disk>> ClusterTemplates::Fresh(
     initdb.wal_segment_size = config.wal_segment_size;
     initdb.full_page_writes = config.full_page_writes;
     initdb.max_connections = config.max_connections;
+    initdb.detect_zeroed_pages = config.detect_zeroed_pages;
     initdb.checksum_relation = config.checksum_relation;
     initdb.clog_checksums = config.clog_checksums;
     initdb.wal_flush_watermark = config.wal_flush_watermark;

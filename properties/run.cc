@@ -53,6 +53,7 @@ engine::Config ConfigFrom(const faults::Knobs& knobs) {
   config.wal_writer_delay_ns = knobs.wal_writer_delay_ns;
   config.sync_new_file_directory = knobs.sync_new_file_directory != 0;
   config.rewrite_wal_before_trust = knobs.rewrite_wal_before_trust != 0;
+  config.detect_zeroed_pages = knobs.detect_zeroed_pages != 0;
   config.checksum_relation = knobs.checksum_relation != 0;
   config.wal_flush_watermark = knobs.wal_flush_watermark != 0;
   config.clog_checksums = knobs.clog_checksums != 0;

@@ -1,6 +1,7 @@
 // Pins, the I/O-in-progress state, and writing one page.
 #include "engine/buffer/buf_internals.h"
 #include "engine/common/sites.h"
+#include "engine/smgr/heldblocks.h"
 #include "engine/smgr/smgr.h"
 
 namespace engine {
@@ -145,6 +146,10 @@ Status FlushBuffer(Backend& be, BufferDesc& buf) {
   if (!status.ok()) {
     TerminateBufferIO(be, buf, PLANTED(io_error_leaves_clean), BM_IO_ERROR);
     return status;
+  }
+  if (be.config().detect_zeroed_pages && buf.tag.forkNum == kMainFork &&
+      !PageIsNew(page)) {
+    NoteHeldBlock(be, buf.tag.rnode, buf.tag.blockNum);
   }
   INJECTION_POINT(buffer_flush_after_write);
   TerminateBufferIO(be, buf, /*clear_dirty=*/true, 0);

@@ -7,6 +7,7 @@
 #include "engine/common/errcodes.h"
 #include "engine/common/sites.h"
 #include "engine/ipc/proc.h"
+#include "engine/smgr/heldblocks.h"
 #include "engine/smgr/smgr.h"
 
 namespace engine {
@@ -117,21 +118,35 @@ void LockInvisible(Backend& be, BufferDesc& buf) {
       LWLockConditionalAcquire(be, buf.content_lock, LWLockMode::kExclusive));
 }
 
+// Zeros where the option detect_zeroed_pages knows of content. Redo looks after
+// such pages itself: it may yet come to where the relation was truncated.
+bool LostItsContent(Backend& be, const BufferTag& tag, const char* page) {
+  return be.config().detect_zeroed_pages && !be.in_recovery &&
+         tag.forkNum == kMainFork && PageIsNew(page) &&
+         IsHeldBlock(be, tag.rnode, tag.blockNum);
+}
+
+Status VerifyBlock(Backend& be, const BufferTag& tag, const char* page) {
+  Status verified = PageVerify(page, ChecksumBlock(be.config(), tag),
+                               be.config().data_checksums);
+  bool lost = verified.ok() && LostItsContent(be, tag, page);
+  if (verified.ok() && !lost) return {};
+  return SqlError(ERRCODE_DATA_CORRUPTED,
+                  "invalid page in block {} of relation {}", tag.blockNum,
+                  RelationPath(tag.rnode, tag.forkNum))
+      .WithDetail(lost ? "The page is all zeros but has held data."
+                       : std::string(verified.message()));
+}
+
 // Reads and verifies the block. Suspends: yes.
 Status ReadBlock(Backend& be, BufferDesc& buf, ReadBufferMode mode) {
   char* page = PageOf(be, buf);
   const BufferTag& tag = buf.tag;
   RETURN_IF_ERROR(SmgrRead(be, tag.rnode, tag.forkNum, tag.blockNum,
                            std::span<char, BLCKSZ>(page, BLCKSZ)));
-  Status verified = PageVerify(page, ChecksumBlock(be.config(), tag),
-                               be.config().data_checksums);
+  Status verified = VerifyBlock(be, tag, page);
   if (!verified.ok()) {
-    if (mode != ReadBufferMode::kZeroOnError) {
-      return SqlError(ERRCODE_DATA_CORRUPTED,
-                      "invalid page in block {} of relation {}", tag.blockNum,
-                      RelationPath(tag.rnode, tag.forkNum))
-          .WithDetail(std::string(verified.message()));
-    }
+    if (mode != ReadBufferMode::kZeroOnError) return verified;
     std::memset(page, 0, BLCKSZ);
   }
   be.env->events->Emit(env::EventKind::kPageRead, EventPage(tag),

@@ -50,6 +50,9 @@ struct Config {
   // C11: write and fsync the WAL that recovery read from the page cache again
   // before anything in it is trusted.
   bool rewrite_wal_before_trust = false;
+  // C16: remember which blocks were written with content, and refuse to read
+  // zeros there. Fixed at initdb.
+  bool detect_zeroed_pages = false;
   // C18: mix the relation and the fork into the checksum of a page. Fixed at
   // initdb.
   bool checksum_relation = false;

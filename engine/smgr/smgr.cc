@@ -7,6 +7,7 @@
 
 #include "engine/common/errcodes.h"
 #include "engine/common/file_error.h"
+#include "engine/smgr/heldblocks.h"
 #include "engine/smgr/smgr_internals.h"
 #include "engine/smgr/sync.h"
 #include "sim/env/race.h"
@@ -329,6 +330,9 @@ Status SmgrExtend(Backend& be, const RelFileNode& rnode, ForkNumber fork,
 Status SmgrTruncate(Backend& be, const RelFileNode& rnode, ForkNumber fork,
                     BlockNumber nblocks) {
   ASSIGN_OR_RETURN(BlockNumber now, SmgrNblocks(be, rnode, fork));
+  // In recovery too if the file has been cut already: what is known of the
+  // blocks is from before.
+  if (fork == kMainFork) ForgetHeldBlocks(be, rnode, nblocks);
   if (nblocks > now) {
     if (be.in_recovery) return {};  // truncated further by a later record
     return SqlError(ERRCODE_INTERNAL_ERROR,
@@ -360,6 +364,7 @@ Status SmgrTruncate(Backend& be, const RelFileNode& rnode, ForkNumber fork,
 
 Status SmgrUnlink(Backend& be, const RelFileNode& rnode, bool is_redo) {
   InvalidateHandles(be);
+  ForgetHeldBlocks(be, rnode, 0);
   for (ForkNumber fork : kForks) {
     std::string first = RelationPath(rnode, fork);
     if (is_redo || fork != kMainFork) {

@@ -7,6 +7,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "engine/common/backend.h"
 #include "sim/env/lookup_map.h"
@@ -17,6 +18,9 @@ struct PendingUnlink {
   std::string path;
   uint64_t checkpoint_cycle;  // the cycle it was registered in
 };
+
+// Of each main fork, which blocks were written with content (heldblocks.h).
+using HeldBlocks = std::map<RelFileNode, std::vector<bool>>;
 
 // The shared slot of Layer::kSmgr.
 class SmgrShared : public LayerState {
@@ -36,6 +40,9 @@ class SmgrShared : public LayerState {
 
   std::deque<PendingUnlink> pending_unlinks;  // in order of registration
   uint64_t checkpoint_cycle = 0;
+
+  HeldBlocks held_blocks;
+  HeldBlocks held_blocks_synced;  // by the checkpoint under way
 };
 
 inline SmgrShared& SharedSmgr(Backend& be) {

@@ -131,6 +131,9 @@ env::Result<std::unique_ptr<env::File>> FakeFiles::Open(std::string_view path,
   } else if ((flags & env::kOpenExclusive) != 0) {
     return Error(env::Code::kExists);
   }
+  if ((flags & env::kOpenTruncate) != 0) {
+    content = std::make_shared<FakeContent>();
+  }
   return std::unique_ptr<env::File>(
       std::make_unique<FakeFile>(this, call.path, content));
 }
@@ -142,8 +145,13 @@ env::Status FakeFiles::Unlink(std::string_view path) {
   return {};
 }
 
-env::Status FakeFiles::Rename(std::string_view, std::string_view) {
-  return Error(env::Code::kInvalid);
+env::Status FakeFiles::Rename(std::string_view from, std::string_view to) {
+  auto it = files_.find(std::string(from));
+  if (it == files_.end()) return Error(env::Code::kNotFound);
+  std::shared_ptr<FakeContent> content = std::move(it->second);
+  files_.erase(it);
+  files_[std::string(to)] = std::move(content);
+  return {};
 }
 env::Status FakeFiles::Mkdir(std::string_view) { return {}; }
 env::Status FakeFiles::Rmdir(std::string_view) { return {}; }

@@ -18,6 +18,7 @@
 #include "engine/common/errcodes.h"
 #include "engine/common/sites.h"
 #include "engine/ipc/proc.h"
+#include "engine/smgr/heldblocks.h"
 #include "engine/smgr/sync.h"
 #include "engine/wal/xlog.h"
 #include "engine/wal/xlog_ctl.h"
@@ -176,9 +177,10 @@ class CheckPointer {
     }
     Emit(CheckpointPhase::kSync);
     INJECTION_POINT(checkpoint_before_sync);
+    if (be_.config().detect_zeroed_pages) BeginHeldBlocks(be_);
     if (!PLANTED(checkpoint_before_fsync)) ProcessSyncRequests(be_);
     WaitForDelayingTransactions(be_, DELAY_CHKPT_COMPLETE);
-    return {};
+    return be_.config().detect_zeroed_pages ? SaveHeldBlocks(be_) : Status();
   }
 
   XLogRecPtr InsertRecord() {

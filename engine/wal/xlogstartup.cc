@@ -10,6 +10,7 @@
 #include "engine/common/errcodes.h"
 #include "engine/common/file_error.h"
 #include "engine/common/sites.h"
+#include "engine/smgr/heldblocks.h"
 #include "engine/wal/checkpoint.h"
 #include "engine/wal/control_file.h"
 #include "engine/wal/flushmark.h"
@@ -214,6 +215,7 @@ Status StartupXLOG(Backend& be) {
   SIM_CHECK(ctl.checkpoint_client != nullptr);
   SIM_CHECK(ctl.rmgr_table != nullptr);
   RETURN_IF_ERROR(PrepareFiles(be));
+  if (be.config().detect_zeroed_pages) RETURN_IF_ERROR(LoadHeldBlocks(be));
   WalRecovery recovery(be);
   RETURN_IF_ERROR(InitWalRecovery(be, &recovery));
   RETURN_IF_ERROR(ApplyCheckPoint(be, recovery.checkpoint));
