@@ -75,11 +75,7 @@ constexpr ContractRow kRows[] = {
          Bit(Family::kZeroed) | Bit(Family::kMisread)},
     {"C16", "zeroed page inside a relation", MediaOnly(kDetect),
      Bit(Family::kZeroed), "takes a page of zeros for a new one",
-     "detect_zeroed_pages",
-     [](const Evidence& e) {
-       return e.Count({Damage::kZeroed, Damage::kMisdirected, Damage::kMisread},
-                      FileClass::kData) > 0;
-     }},
+     "detect_zeroed_pages", [](const Evidence& e) { return e.zeros_read > 0; }},
     {"C17", "misdirected write inside a relation", MediaOnly(kDetect),
      Bit(Family::kMisdirected)},
     {"C18", "misdirected write from the same block of another relation",
@@ -204,6 +200,12 @@ bool LeavesDamage(Family family) {
 void Evidence::Add(const sim::FaultRecord& record) {
   ++damage[static_cast<size_t>(record.damage)]
           [static_cast<size_t>(FileClassOf(record.path))];
+  bool main_fork = FileClassOf(record.path) == FileClass::kData &&
+                   record.path.find('_') == std::string::npos;
+  bool zeros = record.damage == Damage::kZeroed ||
+               record.damage == Damage::kMisdirected ||
+               record.damage == Damage::kMisread;
+  if (main_fork && zeros && record.seen_as_zeros) ++zeros_read;
 }
 
 uint64_t Evidence::Count(std::initializer_list<sim::Damage> kinds,

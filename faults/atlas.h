@@ -56,6 +56,8 @@ struct Evidence {
   uint64_t entries_lost = 0;   // directory operations taken back
   uint64_t sync_failures = 0;  // fsyncs that failed
   uint64_t late_failures = 0;  // ... of which the caller was not told
+  // Damaged pages of main forks that were read as nothing but zeros.
+  uint64_t zeros_read = 0;
   // Records of the fault log, by kind and place.
   std::array<std::array<uint64_t, kFileClasses>, sim::kDamageCount> damage = {};
 

@@ -98,6 +98,28 @@ TEST(Atlas, AGapStrikesByItsOwnFaultAlone) {
   EXPECT_FALSE(FindRow("C18")->struck(rot));
 }
 
+TEST(Atlas, AZeroedPageStrikesOnceItIsReadAsZeros) {
+  sim::FaultRecord record;
+  record.damage = sim::Damage::kZeroed;
+  record.path = "base/5/16384";
+  record.seen = true;
+  Evidence evidence;
+  evidence.Add(record);  // of a page that was not zeros as a whole
+  EXPECT_FALSE(FindRow("C16")->struck(evidence));
+  record.seen_as_zeros = true;
+  record.path = "base/5/16384_fsm";
+  evidence.Add(record);
+  record.path = "pg_wal/000000010000000000000001";
+  evidence.Add(record);
+  record.path = "base/5/16384";
+  record.damage = sim::Damage::kReadError;
+  evidence.Add(record);
+  EXPECT_FALSE(FindRow("C16")->struck(evidence));
+  record.damage = sim::Damage::kMisread;
+  evidence.Add(record);
+  EXPECT_TRUE(FindRow("C16")->struck(evidence));
+}
+
 TEST(Atlas, FilesHaveTheirClass) {
   EXPECT_EQ(FileClassOf("base/5/16384_fsm"), FileClass::kData);
   EXPECT_EQ(FileClassOf("global/1262"), FileClass::kData);

@@ -79,7 +79,8 @@ env::Result<int64_t> DiskFile::Pread(int64_t offset, std::span<char> out) {
       node.data.Peek(from, wanted);
     }
   }
-  state.CountRead(inode_, offset, length, found);
+  state.CountRead(inode_, offset, out.first(static_cast<size_t>(length)),
+                  found);
   if (state.host != nullptr) {
     state.Emit(env::EventKind::kFileRead, inode_, static_cast<uint64_t>(offset),
                static_cast<uint64_t>(length),

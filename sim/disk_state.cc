@@ -299,11 +299,17 @@ void DiskState::TellDamage() {
   }
 }
 
-void DiskState::CountRead(InodeNo inode, int64_t offset, int64_t bytes,
+void DiskState::CountRead(InodeNo inode, int64_t offset,
+                          std::span<const char> shown,
                           const FileData::ReadResult& found) {
   ++stats.reads;
   TellDamage();
-  if (!fault_log.empty()) fault_log.NoteRead(inode, offset, bytes);
+  if (!fault_log.empty()) {
+    bool zeros = std::all_of(shown.begin(), shown.end(),
+                             [](char byte) { return byte == 0; });
+    fault_log.NoteRead(inode, offset, static_cast<int64_t>(shown.size()),
+                       zeros);
+  }
   stats.sectors_drawn += found.drawn;
   if (found.ambiguous == 0 || host == nullptr) return;
   env::Event event;

@@ -8,6 +8,7 @@
 
 #include <map>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -137,7 +138,7 @@ struct DiskState {
   env::Status CheckHealth(bool changes, std::string_view path);
 
   // A program read these bytes.
-  void CountRead(InodeNo inode, int64_t offset, int64_t bytes,
+  void CountRead(InodeNo inode, int64_t offset, std::span<const char> shown,
                  const FileData::ReadResult& found);
   void CountWrite(const FileData::WriteResult& result);
 

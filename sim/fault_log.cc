@@ -68,9 +68,12 @@ void FaultLog::End(uint64_t id) {
   records_[id - 1].ended = true;
 }
 
-void FaultLog::NoteRead(uint64_t inode, int64_t offset, int64_t bytes) {
+void FaultLog::NoteRead(uint64_t inode, int64_t offset, int64_t bytes,
+                        bool zeros) {
   for (FaultRecord& record : records_) {
-    if (record.Overlaps(inode, offset, bytes)) record.seen = true;
+    if (!record.Overlaps(inode, offset, bytes)) continue;
+    record.seen = true;
+    if (zeros && offset % kPageBytes == 0) record.seen_as_zeros = true;
   }
 }
 

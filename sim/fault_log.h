@@ -57,6 +57,8 @@ struct FaultRecord {
   std::vector<uint64_t> sectors;
   bool ended = false;
   bool seen = false;  // a program read from the range since
+  // ... and was shown nothing but zeros, from a page's start on.
+  bool seen_as_zeros = false;
 
   bool Overlaps(uint64_t file, int64_t from, int64_t length) const {
     return inode == file && offset < from + length && from < offset + bytes;
@@ -80,8 +82,9 @@ class FaultLog {
                std::span<const uint64_t> sectors);
   // The fault of a range that has no content to tell by is over.
   void End(uint64_t id);
-  // A program was shown bytes of the range.
-  void NoteRead(uint64_t inode, int64_t offset, int64_t bytes);
+  // A program was shown bytes of the range; zeros: no other ones.
+  void NoteRead(uint64_t inode, int64_t offset, int64_t bytes,
+                bool zeros = false);
 
   bool empty() const { return records_.empty(); }
   std::span<const FaultRecord> records() const { return records_; }

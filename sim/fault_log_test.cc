@@ -102,6 +102,11 @@ TEST(FaultLog, ReadsAreNotedWhereTheyOverlap) {
   EXPECT_FALSE(log.records()[0].seen);
   log.NoteRead(7, 0, 1025);
   EXPECT_TRUE(log.records()[0].seen);
+  EXPECT_FALSE(log.records()[0].seen_as_zeros);
+  log.NoteRead(7, 1024, 512, /*zeros=*/true);  // not a page's start
+  EXPECT_FALSE(log.records()[0].seen_as_zeros);
+  log.NoteRead(7, 0, 8192, /*zeros=*/true);
+  EXPECT_TRUE(log.records()[0].seen_as_zeros);
 }
 
 }  // namespace
