@@ -9,6 +9,7 @@
 #include <string>
 
 #include "engine/common/sites.h"
+#include "faults/unplanted_bugs.h"
 
 namespace faults {
 namespace {
@@ -50,6 +51,21 @@ TEST(PlantedBugs, RowsAreSortedAndComplete) {
       EXPECT_TRUE(kPromises.count(promises.substr(at, end - at)))
           << bug.name << ": " << promises;
       at = end + 1;
+    }
+  }
+}
+
+// A bug that was planted is taken off the list of those that are not.
+TEST(UnplantedBugs, AreSortedAndOfNoSourceThatIsPlanted) {
+  std::string_view last;
+  for (const UnplantedBug& bug : UnplantedBugs()) {
+    EXPECT_LT(last, bug.name);
+    last = bug.name;
+    EXPECT_FALSE(bug.lacks.empty()) << bug.name;
+    std::string commit(bug.source.substr(0, bug.source.find(" (")));
+    for (const PlantedBug& planted : PlantedBugs()) {
+      EXPECT_EQ(planted.source.find(commit), std::string_view::npos)
+          << bug.name << " is planted as " << planted.name;
     }
   }
 }

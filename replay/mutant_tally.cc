@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "faults/planted_bugs.h"
+#include "faults/unplanted_bugs.h"
 #include "replay/json_reader.h"
 
 namespace replay {
@@ -167,6 +168,14 @@ std::string MutantTable::ToMarkdown() const {
     if (tally.harness_failures == 0) continue;
     text += fmt::format("\n{}: {} harness failures.\n", tally.bug,
                         tally.harness_failures);
+  }
+  text +=
+      "\n## Not planted\n\nHistorical bugs that the engine cannot host yet, "
+      "and what it lacks for them.\n\n"
+      "| bug | family | source | lacks |\n|---|---|---|---|\n";
+  for (const faults::UnplantedBug& bug : faults::UnplantedBugs()) {
+    text += fmt::format("| {} | {} | {} | {} |\n", bug.name, bug.component,
+                        bug.source, bug.lacks);
   }
   return text;
 }
