@@ -79,6 +79,9 @@ env::Result<int64_t> DiskFile::Pread(int64_t offset, std::span<char> out) {
       node.data.Peek(from, wanted);
     }
   }
+  // A device that answers with other bytes than were asked for tells nothing of
+  // what its caller relies on.
+  if (from != offset) found.ambiguous = 0;
   state.CountRead(inode_, offset, out.first(static_cast<size_t>(length)),
                   found);
   if (state.host != nullptr) {

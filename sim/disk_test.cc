@@ -345,6 +345,55 @@ TEST(Disk, LatencyPassesAndCleanFilesAreNotAskedFor) {
   EXPECT_EQ(host.delay_ns, 10 * env::kMillisecond);
 }
 
+// Answers reads with the bytes of page 1 once it is told to.
+class Astray : public DiskFaultHooks {
+ public:
+  SyncFailure OnSync(std::string_view, uint64_t) override {
+    return SyncFailure::kNone;
+  }
+  env::TimeNs Latency(DeviceStep, std::string_view) override { return 0; }
+  TransferFault OnTransfer(Transfer transfer, std::string_view, int64_t,
+                           int64_t) override {
+    if (transfer != Transfer::kRead || !strikes) return {};
+    return {TransferOutcome::kElsewhere, 0, 1};
+  }
+  bool strikes = false;
+};
+
+// How often a program was told to have read what a power loss left open.
+int UndeterminedReads(const FakeHost& host) {
+  int count = 0;
+  for (const env::Event& event : host.events_seen) {
+    count +=
+        event.kind == env::EventKind::kFault &&
+        event.a[0] == static_cast<uint64_t>(DiskFaultFamily::kUndeterminedRead);
+  }
+  return count;
+}
+
+TEST(Disk, WhoIsShownOtherBytesHasNotReadThem) {
+  for (bool strikes : {true, false}) {
+    FakeHost host(1);
+    Astray faults;
+    Disk disk({});
+    disk.Attach(&host, &faults);
+    auto file = MustOpen(&disk, "f");
+    MustWrite(file.get(), 0, std::string(2 * 8192, 'x'));
+    EXPECT_TRUE(file->Fsync().ok());
+    EXPECT_TRUE(disk.FsyncDir("").ok());
+    MustWrite(file.get(), 8192, std::string(8192, 'y'));
+    file.reset();
+    disk.PowerLoss();
+    disk.Attach(&host, &faults);
+    file = MustOpen(&disk, "f", env::kOpenRead);
+    faults.strikes = strikes;
+    std::string page(8192, ' ');
+    // Page 0 is synced, page 1 is open.
+    EXPECT_TRUE(file->Pread(strikes ? 0 : 8192, std::span(page)).ok());
+    EXPECT_EQ(UndeterminedReads(host), strikes ? 0 : 1);
+  }
+}
+
 TEST(Disk, DetachedCallsNeitherScheduleNorDraw) {
   Disk disk({});
   auto file = MustOpen(&disk, "f");

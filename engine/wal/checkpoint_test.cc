@@ -77,6 +77,12 @@ TEST(ControlFile, EveryChangedBitIsRefused) {
         << bit;
   }
   EXPECT_FALSE(DecodeControlFile(good.substr(0, 200), kSegment).ok());
+  // What pads the structure behind its CRC is covered by nothing.
+  std::string padded = good;
+  padded[sizeof(ControlFileData) - 1] = 'x';
+  Result<ControlFileData> padding = DecodeControlFile(padded, kSegment);
+  ASSERT_TRUE(padding.ok());
+  EXPECT_EQ(EncodeControlFile(*padding), good);
 }
 
 TEST(ControlFile, ForeignClustersAreRefusedWithTheReason) {

@@ -185,7 +185,10 @@ ControlFileData NewControlFile(const Config& config) {
 std::string EncodeControlFile(ControlFileData data) {
   data.crc = ControlFileCrc(data);
   std::string bytes(PG_CONTROL_FILE_SIZE, '\0');
-  std::memcpy(bytes.data(), &data, sizeof(data));
+  // The CRC ends what it covers. What pads the structure behind it may have come
+  // from a damaged file, and is not passed on.
+  std::memcpy(bytes.data(), &data,
+              offsetof(ControlFileData, crc) + sizeof(data.crc));
   return bytes;
 }
 
