@@ -22,7 +22,10 @@ namespace fs = std::filesystem;
 constexpr char kUser[] = "nobody";
 
 // After fork: leaves root, ties the child's life to its parent's, runs argv.
+// The directory of a test that root runs may be closed to others, of which
+// PostgreSQL's programs complain; all paths are absolute.
 [[noreturn]] void Become(const std::vector<std::string>& argv) {
+  if (chdir("/") != 0) _exit(126);
   if (geteuid() == 0) {
     const passwd* user = getpwnam(kUser);
     if (user == nullptr || setgroups(0, nullptr) != 0 ||
