@@ -250,12 +250,25 @@ Result<ModelExpr> ExprCompiler::CompileOp(const Expr& e) {
   ASSIGN_OR_RETURN(std::vector<ModelExpr> args, CompileAll(e.args));
   if (e.name == "||" && args.size() == 2) {
     bool texts = IsText(args[0].type) || IsText(args[1].type);
-    bool literals = IsLiteral(args[0]) && IsLiteral(args[1]);
+    bool literals = IsLiteral(args[0]) || IsLiteral(args[1]);
     if (!texts && !literals) return NotModelled("operator || of these types");
     ModelExpr node = Node(Op::kConcat, kTextType);
     for (ModelExpr& arg : args) {
       ASSIGN_OR_RETURN(ModelExpr text, AsText(std::move(arg)));
       node.args.push_back(std::move(text));
+    }
+    return node;
+  }
+  if ((e.name == "~~" || e.name == "!~~") && args.size() == 2) {
+    // char(n) on the left keeps its blanks.
+    ModelExpr node = Node(Op::kLike, kBoolType);
+    node.negated = e.name == "!~~";
+    for (ModelExpr& arg : args) {
+      bool text = IsLiteral(arg) || IsPlainText(arg.type) ||
+                  (node.args.empty() && arg.type == kBpcharType);
+      if (!text) return NotModelled("LIKE of these types");
+      RETURN_IF_ERROR(TakeType(kTextType, &arg));
+      node.args.push_back(std::move(arg));
     }
     return node;
   }

@@ -164,6 +164,11 @@ Status EvaluateStrictPair(const ModelExpr& expr, const EvalRow& row,
                           CompareValues(expr.operand_type, *pair.a, *pair.b)));
     return {};
   }
+  if (expr.op == Op::kLike) {
+    ASSIGN_OR_RETURN(bool matches, MatchesLike(pair.a->bytes, pair.b->bytes));
+    *out = Bool(matches != expr.negated);
+    return {};
+  }
   *out = scratch;
   if (expr.op == Op::kConcat) {
     *scratch = TextValue(pair.a->bytes + pair.b->bytes);
@@ -270,6 +275,7 @@ Status Evaluate(const ModelExpr& expr, const EvalRow& row, Value* scratch,
     case Op::kArithmetic:
     case Op::kCompare:
     case Op::kConcat:
+    case Op::kLike:
       return EvaluateStrictPair(expr, row, scratch, out);
     case Op::kFromEvent:
       return NotModelled("a value that only the node knows");

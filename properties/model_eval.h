@@ -46,6 +46,7 @@ struct ModelExpr {
     kNullIf,   // operand_type
     kExtreme,  // negated: least
     kConcat,
+    kLike,       // negated: NOT LIKE
     kFunction,   // function
     kTextOf,     // the operand's text form
     kTrimmed,    // char(n) as text

@@ -106,6 +106,8 @@ TEST(ModelEval, BlanksOfCharDoNotCount) {
   EXPECT_EQ(Eval(Call("length", {Column("pad")})), "1");
   EXPECT_EQ(Eval(Binary("=", Column("name"), StringConst("ab "))), "f");
   EXPECT_EQ(Eval(Binary("||", Column("id"), Column("name"))), "7ab");
+  EXPECT_EQ(Eval(Binary("||", StringConst("n"), Column("id"))), "n7");
+  EXPECT_EQ(Eval(Binary("||", Column("id"), Column("big"))), "-");
 }
 
 TEST(ModelEval, FunctionsOfText) {
@@ -124,6 +126,22 @@ TEST(ModelEval, FunctionsOfText) {
   EXPECT_EQ(Eval(Call("greatest", {IntConst(1), NullConst(), IntConst(3)})),
             "3");
   EXPECT_EQ(Eval(Call("nullif", {Column("id"), IntConst(7)})), "null");
+}
+
+TEST(ModelEval, LikeMatchesCharacters) {
+  auto like = [](const char* text, const char* pattern) {
+    return Eval(Binary("~~", StringConst(text), StringConst(pattern)));
+  };
+  EXPECT_EQ(like("abc", "a%"), "t");
+  EXPECT_EQ(like("abc", "%b%"), "t");
+  EXPECT_EQ(like("abc", "_c"), "f");
+  EXPECT_EQ(like("häu", "h_u"), "t");
+  EXPECT_EQ(like("aab", "%ab"), "t");
+  EXPECT_EQ(like("", "%"), "t");
+  EXPECT_EQ(like("a%", "a\\%"), "t");
+  EXPECT_EQ(like("ab", "a\\%"), "f");
+  EXPECT_EQ(Eval(Binary("!~~", Column("name"), StringConst("a_"))), "f");
+  EXPECT_EQ(Eval(Binary("~~", Column("pad"), StringConst("x   "))), "t");
 }
 
 TEST(ModelEval, AssignmentsFitTheColumn) {

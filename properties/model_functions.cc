@@ -193,6 +193,40 @@ Result<Value> CallModelFunction(uint8_t number, uint32_t result_type,
   }
 }
 
+// By the definition: % is nothing, or one character and % again.
+Result<bool> MatchesLike(std::string_view text, std::string_view pattern) {
+  // matches[i]: the first i characters of the text match the pattern so far.
+  std::vector<std::string_view> chars;
+  for (std::string_view rest = text; !rest.empty();) {
+    chars.push_back(FirstChars(rest, 1));
+    rest.remove_prefix(chars.back().size());
+  }
+  std::vector<bool> matches(chars.size() + 1, false);
+  matches[0] = true;
+  while (!pattern.empty()) {
+    std::string_view want = FirstChars(pattern, 1);
+    pattern.remove_prefix(want.size());
+    bool literal = want == "\\";
+    if (literal) {
+      if (pattern.empty()) return NotModelled("a pattern that ends in \\");
+      want = FirstChars(pattern, 1);
+      pattern.remove_prefix(want.size());
+    }
+    if (!literal && want == "%") {
+      for (size_t i = 1; i < matches.size(); ++i) {
+        matches[i] = matches[i] || matches[i - 1];
+      }
+      continue;
+    }
+    bool any = !literal && want == "_";
+    for (size_t i = matches.size() - 1; i > 0; --i) {
+      matches[i] = matches[i - 1] && (any || chars[i - 1] == want);
+    }
+    matches[0] = false;
+  }
+  return static_cast<bool>(matches.back());
+}
+
 bool IsTimeFunction(std::string_view name) {
   for (const char* time :
        {"now", "transaction_timestamp", "current_timestamp", "localtimestamp",

@@ -26,6 +26,9 @@ const ModelFunction& ModelFunctionAt(uint8_t number);
 // Requires: no argument is null. result_type for the range of integers.
 env::Result<Value> CallModelFunction(uint8_t number, uint32_t result_type,
                                      const std::vector<Value>& args);
+// LIKE with its escape character \. Errors: not modelled if the pattern ends
+// in the escape character.
+env::Result<bool> MatchesLike(std::string_view text, std::string_view pattern);
 // now() and its like: the model cannot know the value.
 bool IsTimeFunction(std::string_view name);
 
