@@ -49,7 +49,7 @@ expect 2 'bad.sql:2: syntax error at or near "SELEC"' \
   campaign --seeds 1 --script good.pgb --setup bad.sql
 
 expect 0 "every promise was kept" replay 1
-expect 0 "Ready" replay 1 --until 20
+expect 0 "RecoveryStart" replay 1 --until 20
 expect 2 "the run has fewer events" replay 1 --until 99999999
 expect 0 "gdb -x " replay 1 --until 20 --gdb --out gdb
 expect 2 "expected --until EVENT" replay 1 --gdb

@@ -1,0 +1,251 @@
+// campaign, merge, mutants: many runs.
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "faults/planted_bugs.h"
+#include "faults/profile.h"
+#include "replay/campaign.h"
+#include "replay/cli.h"
+#include "replay/junit.h"
+#include "replay/merge_cmd.h"
+#include "replay/mutants.h"
+#include "replay/user_files.h"
+
+namespace replay {
+namespace {
+
+struct CampaignFlags {
+  CommonFlags common;
+  std::string seeds = "10000";
+  std::string shard;
+  std::string order = "forward";
+  int workers = 0;
+  uint64_t stop_after = 0;
+  int timeout_s = 120;
+  bool json = false;
+  std::string json_file;
+  std::string hashes_file;
+  std::string junit_file;
+  std::string state_file;
+};
+
+// Bazel's sharding protocol, or what --shard says.
+env::Result<Shard> ShardOf(const CampaignFlags& flags) {
+  if (!flags.shard.empty()) return ParseShard(flags.shard);
+  const char* index = std::getenv("TEST_SHARD_INDEX");
+  const char* count = std::getenv("TEST_TOTAL_SHARDS");
+  if (index == nullptr || count == nullptr) return Shard();
+  const char* status_file = std::getenv("TEST_SHARD_STATUS_FILE");
+  if (status_file != nullptr) RETURN_IF_ERROR(WriteFile(status_file, ""));
+  return ParseShard(fmt::format("{}/{}", index, count));
+}
+
+env::Result<CampaignOptions> CampaignOptionsOf(const CampaignFlags& flags) {
+  CampaignOptions options;
+  ASSIGN_OR_RETURN(options.spec, SpecFromFlags(flags.common.spec));
+  ASSIGN_OR_RETURN(SeedRange seeds, ParseSeeds(flags.seeds));
+  ASSIGN_OR_RETURN(Shard shard, ShardOf(flags));
+  options.first_seed = seeds.first;
+  options.last_seed = seeds.last;
+  options.shard_index = shard.index;
+  options.shard_count = shard.count;
+  options.order = flags.order == "backward" ? SeedOrder::kBackward
+                  : flags.order == "fresh"  ? SeedOrder::kFresh
+                                            : SeedOrder::kForward;
+  options.workers = flags.workers > 0 ? flags.workers : Cores();
+  options.stop_after = flags.stop_after;
+  options.timeout_s = flags.timeout_s;
+  options.poison = ApplyPoison(flags.common.poison);
+  options.out_dir = flags.common.out_dir;
+  options.hashes_file = flags.hashes_file;
+  options.state_file = flags.state_file;
+  options.invocation = flags.common.invocation;
+  // JSON without a file takes the standard output for itself.
+  bool json_to_stdout = flags.json && flags.json_file.empty();
+  options.out = json_to_stdout ? stderr : stdout;
+  options.tty = isatty(fileno(options.out)) != 0;
+  return options;
+}
+
+ExitCode RunCampaign(const CampaignFlags& flags) {
+  env::Result<CampaignOptions> options = CampaignOptionsOf(flags);
+  if (!options.ok()) return UsageError(options.status());
+  Campaign campaign(*options, MakeRunner());
+  ExitCode code = campaign.Run();
+  if (code == kExitUsage) return code;
+  if (!flags.junit_file.empty()) {
+    env::Status written =
+        WriteFile(UserPath(flags.junit_file),
+                  FormatJunit(campaign.summary(), campaign.incidents()));
+    if (!written.ok()) return UsageError(written);
+  }
+  if (!flags.json) return code;
+  std::string json = campaign.summary().ToJson() + "\n";
+  if (flags.json_file.empty()) {
+    fmt::print("{}", json);
+    return code;
+  }
+  env::Status status = WriteFile(UserPath(flags.json_file), json);
+  return status.ok() ? code : UsageError(status);
+}
+
+struct MutantFlags {
+  SpecFlags spec;
+  std::vector<std::string> bugs;
+  bool all = false;
+  std::string scheduler;
+  MutantOptions options;
+};
+
+ExitCode MeasureMutants(MutantFlags flags) {
+  if (flags.all == !flags.bugs.empty()) {
+    return UsageError({env::Code::kInvalid,
+                       "mutants: expected --all or names of planted bugs"});
+  }
+  for (const faults::PlantedBug& bug : faults::PlantedBugs()) {
+    if (flags.all) flags.bugs.emplace_back(bug.name);
+  }
+  for (const std::string& bug : flags.bugs) {
+    env::Status status = faults::CheckPlantedName(bug);
+    if (!status.ok()) return UsageError(status);
+  }
+  if (!flags.scheduler.empty()) {
+    flags.spec.knobs.push_back("strategy=" + flags.scheduler);
+  }
+  env::Result<properties::RunSpec> spec = SpecFromFlags(flags.spec);
+  if (!spec.ok()) return UsageError(spec.status());
+  flags.options.spec = std::move(spec).value();
+  flags.options.bugs = std::move(flags.bugs);
+  if (flags.options.workers == 0) flags.options.workers = Cores();
+  flags.options.out = stdout;
+  return Mutants(flags.options, MakeRunner()).Run();
+}
+
+}  // namespace
+
+void AddCampaign(CLI::App* musth, const Invocation& invocation,
+                 Action* action) {
+  CLI::App* app =
+      musth->add_subcommand("campaign", "crash, recover and judge many seeds");
+  auto flags = std::make_shared<CampaignFlags>();
+  flags->common.invocation = invocation;
+  AddSpecFlags(app, &flags->common.spec);
+  app->add_option("--seeds", flags->seeds, "the first N seeds, or A to B")
+      ->type_name("N|A..B")
+      ->capture_default_str();
+  app->add_option("--shard", flags->shard, "of every N seeds the I-th, from 0")
+      ->type_name("I/N");
+  app->add_option("--order", flags->order,
+                  "order of the seeds; fresh: each in a new process")
+      ->check(CLI::IsMember({"forward", "backward", "fresh"}))
+      ->capture_default_str();
+  app->add_option("--workers", flags->workers,
+                  "processes (default: one per core)")
+      ->check(CLI::Range(1, 1024));
+  app->add_option("--stop-after", flags->stop_after, "stop after N findings")
+      ->type_name("N");
+  app->add_option("--run-timeout", flags->timeout_s,
+                  "seconds after which a run is a harness failure")
+      ->check(CLI::Range(1, 86400))
+      ->capture_default_str();
+  CLI::Option* json =
+      app->add_option("--json", flags->json_file,
+                      "write the summary as JSON, to the standard output if "
+                      "no file is named")
+          ->type_name("[FILE]")
+          ->expected(0, 1);
+  app->add_option("--out", flags->common.out_dir, "where recipes go")
+      ->type_name("DIR")
+      ->capture_default_str();
+  CLI::Option* hashes =
+      app->add_option("--hashes", flags->hashes_file,
+                      "write \"seed hash\" lines, to compare builds")
+          ->type_name("FILE");
+  app->add_option("--junit", flags->junit_file, "write a JUnit report")
+      ->type_name("FILE");
+  app->add_option("--resume", flags->state_file,
+                  "keep in this file how far the campaign is, and go on from "
+                  "there if the file exists")
+      ->type_name("FILE")
+      ->excludes(hashes);
+  AddPoisonFlag(app, &flags->common.poison);
+  app->callback([flags, json, action] {
+    flags->json = json->count() > 0;
+    *action = [flags] { return RunCampaign(*flags); };
+  });
+}
+
+void AddMerge(CLI::App* musth, Action* action) {
+  CLI::App* app = musth->add_subcommand(
+      "merge", "add up what campaigns or their shards saw");
+  struct Flags {
+    std::vector<std::string> files;
+    std::string json_file;
+  };
+  auto flags = std::make_shared<Flags>();
+  app->add_option("files", flags->files, "written by campaign --json FILE")
+      ->type_name("FILE...")
+      ->required();
+  app->add_option("--json", flags->json_file, "write the sum as JSON")
+      ->type_name("FILE");
+  app->callback([flags, action] {
+    *action = [flags] {
+      return RunMerge(flags->files, flags->json_file, stdout);
+    };
+  });
+}
+
+void AddMutants(CLI::App* musth, Action* action) {
+  CLI::App* app = musth->add_subcommand(
+      "mutants", "measure how soon campaigns notice planted bugs");
+  auto flags = std::make_shared<MutantFlags>();
+  flags->options.workers = 0;
+  app->add_option("bugs", flags->bugs, "planted bugs")->type_name("NAME...");
+  app->add_flag("--all", flags->all, "all planted bugs");
+  app->add_option("--seeds", flags->options.seeds, "at most N for each bug")
+      ->type_name("N")
+      ->check(CLI::Range(1, 1000000000))
+      ->capture_default_str();
+  app->add_option("--enough", flags->options.enough,
+                  "stop a bug after N failing seeds")
+      ->type_name("N")
+      ->check(CLI::Range(1, 1000000000))
+      ->capture_default_str();
+  app->add_option("--budget", flags->options.budget_s,
+                  "CPU seconds for each bug (default: no limit)")
+      ->type_name("S")
+      ->check(CLI::PositiveNumber);
+  app->add_option("--scheduler", flags->scheduler,
+                  "use this strategy alone (knob strategy)")
+      ->type_name("NAME");
+  app->add_option("--workers", flags->options.workers,
+                  "processes (default: one per core)")
+      ->check(CLI::Range(1, 1024));
+  app->add_option("--table", flags->options.table_file,
+                  "write the table as Markdown to this file")
+      ->type_name("FILE");
+  app->add_option("--resume", flags->options.state_file,
+                  "keep the tallies in this file, and go on from there if it "
+                  "exists")
+      ->type_name("FILE");
+  app->add_option("--faults", flags->spec.profile,
+                  "fault profile: " + faults::KnownProfiles())
+      ->type_name("PROFILE")
+      ->capture_default_str();
+  app->add_option("--knob", flags->spec.knobs,
+                  "set a knob instead of drawing it")
+      ->type_name("NAME=VALUE")
+      ->allow_extra_args(false);
+  app->callback([flags, action] {
+    *action = [flags] { return MeasureMutants(*flags); };
+  });
+}
+
+}  // namespace replay
