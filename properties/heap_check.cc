@@ -88,9 +88,9 @@ class HeapChecker {
     CheckInfomask(tuple);
     if (xids_.clog_is_current) CheckHints(tuple);
     if (shape_ == nullptr) return;
-    env::Result<Row> row = DecodeTupleBody(*shape_, tuple.body);
-    if (!row.ok()) {
-      Report("REC", tuple.tid, std::string(row.status().message()));
+    env::Status decoded = DecodeTupleBodyInto(*shape_, tuple.body, &scratch_);
+    if (!decoded.ok()) {
+      Report("REC", tuple.tid, std::string(decoded.message()));
     }
   }
 
@@ -253,6 +253,7 @@ class HeapChecker {
   const RelationShape* shape_;
   const XidBounds xids_;
   Problems* problems_;
+  Row scratch_;
 };
 
 }  // namespace

@@ -112,8 +112,9 @@ env::Result<std::map<uint32_t, DecodedRelation>> DecodeCatalog(
     const std::vector<std::string_view>& pg_class,
     const std::vector<std::string_view>& pg_attribute) {
   std::map<uint32_t, std::map<int64_t, ColumnShape>> columns;
+  Row row;
   for (std::string_view body : pg_attribute) {
-    ASSIGN_OR_RETURN(Row row, DecodeTupleBody(PgAttributeShape(), body));
+    RETURN_IF_ERROR(DecodeTupleBodyInto(PgAttributeShape(), body, &row));
     int64_t number = row[kAttnum].number;
     if (number < 1) continue;  // system columns
     ColumnShape c;
@@ -127,7 +128,7 @@ env::Result<std::map<uint32_t, DecodedRelation>> DecodeCatalog(
   }
   std::map<uint32_t, DecodedRelation> relations;
   for (std::string_view body : pg_class) {
-    ASSIGN_OR_RETURN(Row row, DecodeTupleBody(PgClassShape(), body));
+    RETURN_IF_ERROR(DecodeTupleBodyInto(PgClassShape(), body, &row));
     DecodedRelation r;
     r.oid = AsOid(row[kOid]);
     r.name = ValueToText(PgClassShape()[kRelname], row[kRelname]);

@@ -50,6 +50,7 @@ class DataCursor {
 
   Status Align(size_t alignment) {
     size_t to = AlignUp(at_, alignment);
+    if (to == at_) return {};
     for (; at_ < to; ++at_) {
       if (at_ >= data_.size()) return Corrupted("padding runs past the tuple");
       if (data_[at_] != '\0') return Corrupted("padding that is not zero");
@@ -76,52 +77,55 @@ class DataCursor {
   size_t at_ = 0;
 };
 
-env::Result<Value> TakeFixed(const ColumnShape& column, DataCursor* cursor) {
+// Both replace *value, and keep its memory.
+Status TakeFixed(const ColumnShape& column, DataCursor* cursor, Value* value) {
   RETURN_IF_ERROR(cursor->Align(AlignmentOf(column.align)));
   ASSIGN_OR_RETURN(std::string_view bytes,
                    cursor->Take(static_cast<size_t>(column.length)));
-  Value value;
-  value.form = ValueForm::kNumber;
+  value->form = ValueForm::kNumber;
+  value->bytes.clear();
   switch (column.length) {
     case 1:
-      value.number = LoadField<int8_t>(bytes, 0);
+      value->number = LoadField<int8_t>(bytes, 0);
       break;
     case 2:
-      value.number = LoadField<int16_t>(bytes, 0);
+      value->number = LoadField<int16_t>(bytes, 0);
       break;
     case 4:
-      value.number = LoadField<int32_t>(bytes, 0);
+      value->number = LoadField<int32_t>(bytes, 0);
       break;
     case 8:
-      value.number = LoadField<int64_t>(bytes, 0);
+      value->number = LoadField<int64_t>(bytes, 0);
       break;
     default:
-      value.form = ValueForm::kBytes;
-      value.bytes = std::string(bytes);
+      value->form = ValueForm::kBytes;
+      value->number = 0;
+      value->bytes.assign(bytes);
   }
-  return value;
+  return {};
 }
 
-env::Result<Value> TakeVarlena(const ColumnShape& column, DataCursor* cursor) {
+Status TakeVarlena(const ColumnShape& column, DataCursor* cursor,
+                   Value* value) {
   // A zero byte can only be padding in front of an aligned header.
   if (cursor->Peek() == 0) {
     RETURN_IF_ERROR(cursor->Align(AlignmentOf(column.align)));
   }
   if (cursor->left() == 0) return Corrupted("a value's header is missing");
-  Value value;
-  value.form = ValueForm::kBytes;
+  value->form = ValueForm::kBytes;
+  value->number = 0;
   unsigned char first = cursor->Peek();
   if (first == 1) {  // out of line: a tag byte follows
     ASSIGN_OR_RETURN(std::string_view bytes, cursor->Take(18));
     if (bytes[1] != 18) return Corrupted("a toast pointer's tag is not 18");
-    value.form = ValueForm::kExternal;
-    value.bytes = std::string(bytes.substr(2));
-    return value;
+    value->form = ValueForm::kExternal;
+    value->bytes.assign(bytes.substr(2));
+    return {};
   }
   if ((first & 1) != 0) {  // one byte of header, length included
     ASSIGN_OR_RETURN(std::string_view bytes, cursor->Take(first >> 1));
-    value.bytes = std::string(bytes.substr(1));
-    return value;
+    value->bytes.assign(bytes.substr(1));
+    return {};
   }
   RETURN_IF_ERROR(cursor->Align(AlignmentOf(column.align)));
   if (cursor->left() < 4) return Corrupted("a value's header is cut off");
@@ -130,9 +134,9 @@ env::Result<Value> TakeVarlena(const ColumnShape& column, DataCursor* cursor) {
   uint32_t size = word >> 2;
   if (size < 4) return Corrupted("a value shorter than its header");
   ASSIGN_OR_RETURN(std::string_view bytes, cursor->Take(size - 4));
-  if ((word & 2) != 0) value.form = ValueForm::kCompressed;
-  value.bytes = std::string(bytes);
-  return value;
+  if ((word & 2) != 0) value->form = ValueForm::kCompressed;
+  value->bytes.assign(bytes);
+  return {};
 }
 
 // Days since 2000-01-01 as year, month, day of the proleptic Gregorian
@@ -208,8 +212,8 @@ env::Result<TupleHeader> DecodeTupleHeader(std::string_view tuple) {
   return h;
 }
 
-env::Result<Row> DecodeTupleBody(const RelationShape& shape,
-                                 std::string_view body) {
+Status DecodeTupleBodyInto(const RelationShape& shape, std::string_view body,
+                           Row* row) {
   if (body.size() < kBodyBitmap) return Corrupted("a tuple without header");
   size_t natts = LoadField<uint16_t>(body, 0) & 0x07FF;
   bool has_null = (LoadField<uint16_t>(body, 2) & kHeapHasNull) != 0;
@@ -224,22 +228,32 @@ env::Result<Row> DecodeTupleBody(const RelationShape& shape,
                                  natts, shape.size()));
   }
   DataCursor cursor(body.substr(hoff - kTupleBodyOffset));
-  Row row(shape.size());
-  for (size_t i = 0; i < natts; ++i) {
-    if (has_null) {
+  row->resize(shape.size());
+  for (size_t i = 0; i < shape.size(); ++i) {
+    bool null = i >= natts;
+    if (!null && has_null) {
       auto bits = static_cast<unsigned char>(body[kBodyBitmap + i / 8]);
-      if ((bits >> (i % 8) & 1) == 0) continue;  // null
+      null = (bits >> (i % 8) & 1) == 0;
     }
-    if (shape[i].length == -1) {
-      ASSIGN_OR_RETURN(row[i], TakeVarlena(shape[i], &cursor));
+    if (null) {
+      (*row)[i] = Value();
+    } else if (shape[i].length == -1) {
+      RETURN_IF_ERROR(TakeVarlena(shape[i], &cursor, &(*row)[i]));
     } else {
-      ASSIGN_OR_RETURN(row[i], TakeFixed(shape[i], &cursor));
+      RETURN_IF_ERROR(TakeFixed(shape[i], &cursor, &(*row)[i]));
     }
   }
   if (cursor.left() != 0) {
     return Corrupted(
         fmt::format("{} bytes behind the last column", cursor.left()));
   }
+  return {};
+}
+
+env::Result<Row> DecodeTupleBody(const RelationShape& shape,
+                                 std::string_view body) {
+  Row row;
+  RETURN_IF_ERROR(DecodeTupleBodyInto(shape, body, &row));
   return row;
 }
 

@@ -79,6 +79,10 @@ using Row = std::vector<Value>;
 // tuple has more columns than the shape, or bytes are left over.
 env::Result<Row> DecodeTupleBody(const RelationShape& shape,
                                  std::string_view body);
+// The same into a row that serves for many tuples. After an error *row is
+// unspecified.
+env::Status DecodeTupleBodyInto(const RelationShape& shape,
+                                std::string_view body, Row* row);
 
 // True if both bodies hold the same columns' bytes: bitmap and data are equal,
 // whatever the hint and HOT bits say.
