@@ -318,13 +318,9 @@ void StatementOracle::OnCatalogInsert(const env::Event& e) {
   if (it == tasks_.end() || it->second.running.empty()) return;
   const std::shared_ptr<ModelTable>& table = it->second.running.back().created;
   if (table == nullptr) return;
-  constexpr size_t kRelname = 1;
-  constexpr size_t kRelfilenode = 7;
-  env::Result<Row> row = DecodeTupleBody(PgClassShape(), e.bytes);
-  if (!row.ok()) return;  // ContentOracle reports it
-  std::string name = (*row)[kRelname].bytes;
-  if (name.substr(0, name.find('\0')) != table->shape.name) return;
-  table->filenode = static_cast<uint32_t>((*row)[kRelfilenode].number);
+  std::optional<TableFile> file = DecodeTableFile(e.bytes);
+  if (!file.has_value()) return;  // ContentOracle reports it
+  if (file->name == table->shape.name) table->filenode = file->filenode;
 }
 
 void StatementOracle::OnTupleChange(const env::Event& e) {

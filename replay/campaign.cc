@@ -96,10 +96,14 @@ uint64_t Campaign::SeedCount() const {
   return all / shards + (options_.shard_index < all % shards ? 1 : 0);
 }
 
+uint64_t Campaign::Place(uint64_t index) const {
+  return options_.order == SeedOrder::kBackward ? SeedCount() - 1 - index
+                                                : index;
+}
+
 uint64_t Campaign::SeedOf(uint64_t index) const {
-  if (options_.order == SeedOrder::kBackward) index = SeedCount() - 1 - index;
   return options_.first_seed + options_.shard_index +
-         index * options_.shard_count;
+         Place(index) * options_.shard_count;
 }
 
 properties::RunSpec Campaign::SpecOf(uint64_t seed) const {
@@ -146,7 +150,7 @@ void Campaign::SubmitMore(WorkerPool& pool) {
   uint64_t total = SeedCount();
   while (!stopping_ && submitted_ < total && pool.pending() < pool.appetite()) {
     uint64_t job = submitted_++;
-    if (state_.done.Has(DoneIndex(job))) continue;
+    if (state_.done.Has(Place(job))) continue;
     pool.Submit(job, options_.order == SeedOrder::kFresh);
   }
 }
@@ -201,13 +205,7 @@ void Campaign::TakeFirst(WorkerPool& pool, uint64_t index,
   Done(index);
 }
 
-// The state counts by seeds: a campaign may go on in another order.
-uint64_t Campaign::DoneIndex(uint64_t index) const {
-  return options_.order == SeedOrder::kBackward ? SeedCount() - 1 - index
-                                                : index;
-}
-
-void Campaign::Done(uint64_t index) { state_.done.Add(DoneIndex(index)); }
+void Campaign::Done(uint64_t index) { state_.done.Add(Place(index)); }
 
 void Campaign::TakeSecond(uint64_t index, const WorkerPool::Result& result) {
   uint64_t seed = SeedOf(index);

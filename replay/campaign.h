@@ -67,6 +67,9 @@ class Campaign {
   const std::vector<Incident>& incidents() const { return state_.incidents; }
 
  private:
+  // Of the index-th run: its place among the seeds in ascending order, by which
+  // the state counts (a campaign may go on in another order), and its seed.
+  uint64_t Place(uint64_t index) const;
   uint64_t SeedOf(uint64_t index) const;
   uint64_t SeedCount() const;
   WorkerPool::Answer Work(uint64_t job);
@@ -81,7 +84,6 @@ class Campaign {
   SeedPart Part() const;
   env::Status GoOn();
   env::Status SaveState();
-  uint64_t DoneIndex(uint64_t index) const;
   // The seed's runs are over, and counted.
   void Done(uint64_t index);
   void NoteIncident(Incident incident);

@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <optional>
+#include <utility>
+
 #include "replay/summary.h"
 #include "replay/user_files.h"
 
@@ -9,21 +12,21 @@ namespace replay {
 namespace {
 
 env::Result<Summary> Merged(const std::vector<std::string>& files) {
-  Summary sum;
+  std::optional<Summary> sum;
   for (const std::string& file : files) {
     ASSIGN_OR_RETURN(std::string text, ReadFile(UserPath(file)));
     ASSIGN_OR_RETURN(Summary summary, Summary::FromJson(text, file));
-    if (&file == &files.front()) {
+    if (!sum.has_value()) {
       sum = std::move(summary);
       continue;
     }
-    env::Status status = sum.Merge(summary);
+    env::Status status = sum->Merge(summary);
     if (!status.ok()) {
       return env::Status(env::Code::kInvalid,
                          fmt::format("{}: {}", file, status.message()));
     }
   }
-  return sum;
+  return std::move(*sum);
 }
 
 }  // namespace

@@ -11,9 +11,10 @@
 
 namespace replay {
 
-// Reads what `campaign --json FILE` wrote; seeds may be counted once only.
-// Prints the sum to out; writes it as JSON to json_file unless that is empty.
-// Returns what one campaign of all these seeds would have.
+// Requires: files are not empty. Reads what `campaign --json FILE` wrote; seeds
+// may be counted once only. Prints the sum to out; writes it as JSON to
+// json_file unless that is empty. Returns what one campaign of all these seeds
+// would have.
 ExitCode RunMerge(const std::vector<std::string>& files,
                   const std::string& json_file, std::FILE* out);
 

@@ -3,10 +3,11 @@
 #include <fmt/format.h>
 
 #include <charconv>
-#include <cstring>
 #include <utility>
 
+#include "properties/decoders/catalog_decoder.h"
 #include "properties/decoders/wal_decoder.h"
+#include "sim/block_store.h"
 #include "sim/disk.h"
 #include "sim/fault_hooks.h"
 #include "sim/fault_log.h"
@@ -17,9 +18,7 @@ namespace {
 using env::EventKind;
 using properties::LsnToText;
 
-constexpr uint32_t kPageBytes = 8192;
 constexpr uint32_t kSegmentBlocks = 131072;
-constexpr uint32_t kRelNodeOfPgClass = 1259;
 constexpr std::string_view kForkSuffixes[] = {"", "_fsm", "_vm", "_init"};
 
 bool ParseNumber(std::string_view text, uint32_t* number) {
@@ -28,11 +27,6 @@ bool ParseNumber(std::string_view text, uint32_t* number) {
   return error == std::errc() && end == text.data() + text.size() &&
          !text.empty();
 }
-
-// Of pg_class rows: relname and relfilenode stand at fixed places behind oid.
-constexpr size_t kNameOffset = 4;
-constexpr size_t kNameBytes = 64;
-constexpr size_t kFileNodeOffset = kNameOffset + kNameBytes + 5 * 4;
 
 const char* RedoActionText(uint64_t action) {
   switch (action) {
@@ -102,23 +96,12 @@ bool PageStory::IsPage(uint64_t page, uint64_t fork) const {
 
 // A row of pg_class says which file a table's name stands for.
 void PageStory::LearnTable(const env::Event& tuple) {
-  if (rel_node_.has_value() || tuple.a[1] != kRelNodeOfPgClass) return;
-  // From t_infomask2 on: 2 + 2 bytes, then t_hoff, which counts from 23 - 5
-  // bytes before.
-  constexpr size_t kHoffAt = 4;
-  constexpr size_t kBeforeInfomask2 = 18;
-  if (tuple.bytes.size() <= kHoffAt) return;
-  size_t hoff = static_cast<uint8_t>(tuple.bytes[kHoffAt]);
-  if (hoff < kBeforeInfomask2) return;
-  size_t data = hoff - kBeforeInfomask2;
-  if (tuple.bytes.size() < data + kFileNodeOffset + 4) return;
-  std::string_view name = tuple.bytes.substr(data + kNameOffset, kNameBytes);
-  name = name.substr(0, name.find('\0'));
-  if (name != page_.relation) return;
-  uint32_t rel_node = 0;
-  std::memcpy(&rel_node, tuple.bytes.data() + data + kFileNodeOffset, 4);
-  rel_node_ = rel_node;
-  Tell(tuple, fmt::format("table {} is file {}", name, rel_node));
+  if (rel_node_.has_value() || tuple.a[1] != properties::kPgClassRel) return;
+  std::optional<properties::TableFile> file =
+      properties::DecodeTableFile(tuple.bytes);
+  if (!file.has_value() || file->name != page_.relation) return;
+  rel_node_ = file->filenode;
+  Tell(tuple, fmt::format("table {} is file {}", file->name, file->filenode));
 }
 
 void PageStory::LearnFile(const env::Event& event) {
@@ -205,7 +188,7 @@ void PageStory::OnFileRead(const env::Event& event) {
 
 void PageStory::OnFile(const env::Event& event) {
   if (inodes_.count(event.a[0]) == 0) return;
-  uint64_t offset = uint64_t{page_.block % kSegmentBlocks} * kPageBytes;
+  uint64_t offset = uint64_t{page_.block % kSegmentBlocks} * sim::kPageBytes;
   if (event.kind == EventKind::kFileSync) {
     // Phases: 0 start, 1 middle, 2 done.
     if (event.a[1] == 0) sync_began_ = event.seq;
@@ -224,10 +207,11 @@ void PageStory::OnFile(const env::Event& event) {
     Tell(event, fmt::format("the file's size becomes {}", event.a[1]));
     return;
   }
-  if (event.a[1] >= offset + kPageBytes || event.a[1] + event.a[2] <= offset) {
+  if (event.a[1] >= offset + sim::kPageBytes ||
+      event.a[1] + event.a[2] <= offset) {
     return;
   }
-  bool whole = event.a[1] == offset && event.a[2] == kPageBytes;
+  bool whole = event.a[1] == offset && event.a[2] == sim::kPageBytes;
   if (event.kind == EventKind::kFileRead) {
     if (whole) OnFileRead(event);
     return;
@@ -287,7 +271,7 @@ void PageStory::OnEvent(const env::Event& event) {
     case EventKind::kFault:
       if (event.a[0] == static_cast<uint64_t>(sim::DiskFaultFamily::kDamage) &&
           inodes_.count(event.a[2]) > 0 &&
-          event.a[3] / kPageBytes == page_.block % kSegmentBlocks) {
+          event.a[3] / sim::kPageBytes == page_.block % kSegmentBlocks) {
         Tell(event, fmt::format(
                         "the media damage it: {}",
                         sim::DamageName(static_cast<sim::Damage>(event.a[1]))));

@@ -71,6 +71,19 @@ ExitCode Conclude(const ReplayOptions& options, const RunOutcome& outcome) {
   return kExitBroken;
 }
 
+// False: the run knows no such table.
+bool TellStory(const ReplayOptions& options, const PageStory& story) {
+  if (!story.rel_node().has_value()) {
+    fmt::print(stderr, "musth: --page {}: the run has no such table\n",
+               options.page);
+    return false;
+  }
+  for (const std::string& line : story.lines()) {
+    fmt::print(options.out, "{}\n", line);
+  }
+  return true;
+}
+
 ExitCode PrepareGdb(const ReplayOptions& options) {
   if (!options.until.has_value()) {
     fmt::print(stderr, "musth: --gdb: expected --until EVENT beside it\n");
@@ -149,16 +162,7 @@ ExitCode RunReplay(const ReplayOptions& options, const Runner& runner) {
     return first.status().code() == env::Code::kInvalid ? kExitUsage
                                                         : kExitHarness;
   }
-  if (story.has_value()) {
-    if (!story->rel_node().has_value()) {
-      fmt::print(stderr, "musth: --page {}: the run has no such table\n",
-                 options.page);
-      return kExitUsage;
-    }
-    for (const std::string& line : story->lines()) {
-      fmt::print(options.out, "{}\n", line);
-    }
-  }
+  if (story.has_value() && !TellStory(options, *story)) return kExitUsage;
   std::string unmatched = DescribeUnmatched(*first);
   if (!unmatched.empty()) {
     fmt::print(options.out, "{}: the recipe no longer fits{}\n{}",

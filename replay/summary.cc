@@ -34,13 +34,13 @@ void AddFamilies(const Families& from, Families* to) {
 
 }  // namespace
 
-void Summary::Add(const properties::RunStats& stats) {
-  ++seeds;
+// Of a run or of a campaign: both use the same names.
+template <typename Stats>
+void Summary::AddCounters(const Stats& stats) {
   virtual_ns += stats.virtual_ns;
   steps += stats.steps;
   crashes += stats.crashes;
   recoveries += stats.recoveries;
-  seeds_crashed_in_recovery += stats.crashed_in_recovery ? 1 : 0;
   acked_commits += stats.acked_commits;
   in_doubt += stats.in_doubt;
   statements_predicted += stats.statements_predicted;
@@ -52,6 +52,12 @@ void Summary::Add(const properties::RunStats& stats) {
   for (const auto& [point, kinds] : stats.crash_points) {
     AddCounts(kinds, &crash_points[point]);
   }
+}
+
+void Summary::Add(const properties::RunStats& stats) {
+  ++seeds;
+  seeds_crashed_in_recovery += stats.crashed_in_recovery ? 1 : 0;
+  AddCounters(stats);
 }
 
 bool SeedPart::Overlaps(const SeedPart& other) const {
@@ -101,22 +107,8 @@ env::Status Summary::Merge(const Summary& other) {
   harness_failures += other.harness_failures;
   cpu_s += other.cpu_s;
   wall_s += other.wall_s;
-  virtual_ns += other.virtual_ns;
-  steps += other.steps;
-  crashes += other.crashes;
-  recoveries += other.recoveries;
   seeds_crashed_in_recovery += other.seeds_crashed_in_recovery;
-  acked_commits += other.acked_commits;
-  in_doubt += other.in_doubt;
-  statements_predicted += other.statements_predicted;
-  AddCounts(other.statements_unpredicted, &statements_unpredicted);
-  AddCounts(other.known_gaps, &known_gaps);
-  AddCounts(other.judged, &judged);
-  AddCounts(other.outside, &outside);
-  AddFamilies(other.families, &families);
-  for (const auto& [point, kinds] : other.crash_points) {
-    AddCounts(kinds, &crash_points[point]);
-  }
+  AddCounters(other);
   return {};
 }
 

@@ -93,6 +93,10 @@ struct Summary {
   static Summary Read(JsonReader in);
   // For people.
   std::string ToText() const;
+
+ private:
+  template <typename Stats>
+  void AddCounters(const Stats& stats);
 };
 
 // What a campaign that saw this returns.

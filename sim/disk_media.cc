@@ -130,19 +130,16 @@ bool DiskState::Strike(const MediaFault& fault) {
 }
 
 void DiskState::HealRewritten(InodeNo inode, int64_t from, int64_t to) {
-  if (!media.idle()) {
-    for (uint64_t id : media.Rewritten(inode, from, to)) fault_log.End(id);
-  }
+  for (uint64_t id : media.Rewritten(inode, from, to)) fault_log.End(id);
   // Somebody wrote the very bytes that the damage shows, and has not seen it:
   // they are what the file is meant to hold now.
-  for (const MediaOverlay::Hidden& hidden : media.TakeHidden()) {
+  media.AcceptHidden([&](const MediaOverlay::Hidden& hidden) {
     std::array<char, kSlotBytes> shown;
-    bool meant = hidden.inode == inode && hidden.offset >= from &&
-                 hidden.offset + kSlotBytes <= to &&
-                 Get(inode).data.PeekSlot(hidden.offset, shown.data()) &&
-                 shown == hidden.after && !DamageSeen(hidden);
-    if (!meant) media.Hide(hidden);
-  }
+    return hidden.inode == inode && hidden.offset >= from &&
+           hidden.offset + kSlotBytes <= to &&
+           Get(inode).data.PeekSlot(hidden.offset, shown.data()) &&
+           shown == hidden.after && !DamageSeen(hidden);
+  });
 }
 
 bool DiskState::DamageSeen(const MediaOverlay::Hidden& hidden) const {

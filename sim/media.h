@@ -97,10 +97,12 @@ class MediaOverlay {
   std::vector<uint64_t> Rewritten(InodeNo inode, int64_t from, int64_t to);
   // Everything, oldest first; the overlay is empty afterwards.
   std::vector<Hidden> TakeHidden();
+  // Those of which it holds count as what the file is meant to show.
+  template <typename Predicate>
+  void AcceptHidden(Predicate meant) {
+    std::erase_if(hidden_, meant);
+  }
   std::vector<uint64_t> TakeUnreadable();
-
-  // No write can change anything here.
-  bool idle() const { return unreadable_.empty() && writes_.empty(); }
 
  private:
   std::vector<Hidden> hidden_;

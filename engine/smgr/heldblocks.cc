@@ -12,6 +12,7 @@
 #include "engine/common/checksum.h"
 #include "engine/common/errcodes.h"
 #include "engine/common/file_error.h"
+#include "engine/common/file_io.h"
 #include "engine/smgr/smgr_internals.h"
 #include "sim/env/race.h"
 
@@ -107,14 +108,7 @@ Status WriteWhole(Backend& be, std::string_view path, std::string_view bytes) {
       std::unique_ptr<env::File> file,
       be.env->files->Open(
           path, env::kOpenWrite | env::kOpenCreate | env::kOpenTruncate));
-  int64_t offset = 0;
-  while (!bytes.empty()) {
-    Result<int64_t> n = file->Pwrite(offset, std::span<const char>(bytes));
-    if (!n.ok() && n.status().code() == env::Code::kInterrupted) continue;
-    if (!n.ok()) return std::move(n).status();
-    offset += *n;
-    bytes.remove_prefix(static_cast<size_t>(*n));
-  }
+  RETURN_IF_ERROR(WriteFully(*file, 0, bytes));
   return file->Fsync();
 }
 
@@ -123,16 +117,7 @@ Status ReadWhole(Backend& be, std::string* bytes) {
                    be.env->files->Open(kHeldBlocksPath, env::kOpenRead));
   ASSIGN_OR_RETURN(int64_t size, file->Size());
   bytes->resize(static_cast<size_t>(size));
-  size_t have = 0;
-  while (have < bytes->size()) {
-    Result<int64_t> n = file->Pread(static_cast<int64_t>(have),
-                                    std::span<char>(*bytes).subspan(have));
-    if (!n.ok() && n.status().code() == env::Code::kInterrupted) continue;
-    if (!n.ok()) return std::move(n).status();
-    if (*n == 0) break;
-    have += static_cast<size_t>(*n);
-  }
-  return {};
+  return ReadFully(*file, 0, *bytes).status();
 }
 
 // The file appears whole or not at all.

@@ -11,6 +11,7 @@
 #include "engine/common/checksum.h"
 #include "engine/common/errcodes.h"
 #include "engine/common/file_error.h"
+#include "engine/common/file_io.h"
 #include "engine/common/sites.h"
 #include "engine/wal/xlog_internal.h"
 #include "sim/env/files.h"
@@ -97,43 +98,13 @@ Status CheckCompiledIn(const ControlFileData& data) {
   return {};
 }
 
-// Reads until end of file or size bytes; a short read is continued.
-Result<std::string> ReadUpTo(env::File& file, size_t size) {
-  std::string bytes(size, '\0');
-  size_t have = 0;
-  while (have < size) {
-    Result<int64_t> n = file.Pread(static_cast<int64_t>(have),
-                                   std::span(bytes.data() + have, size - have));
-    if (!n.ok() && n.status().code() == env::Code::kInterrupted) continue;
-    if (!n.ok()) return std::move(n).status();
-    if (*n == 0) break;
-    have += static_cast<size_t>(*n);
-  }
-  bytes.resize(have);
-  return bytes;
-}
-
-// Overwrites the file's 8192 bytes; a short write is continued, because what
-// it leaves behind is no valid file.
-Status WriteAll(env::File& file, std::string_view bytes) {
-  int64_t offset = 0;
-  while (!bytes.empty()) {
-    Result<int64_t> n =
-        file.Pwrite(offset, std::span(bytes.data(), bytes.size()));
-    if (!n.ok() && n.status().code() == env::Code::kInterrupted) continue;
-    if (!n.ok()) return std::move(n).status();
-    offset += *n;
-    bytes.remove_prefix(static_cast<size_t>(*n));
-  }
-  return {};
-}
-
 Status WriteAndSync(Backend& be, uint32_t open_flags, ControlFileData data) {
   std::string bytes = EncodeControlFile(data);
   ASSIGN_OR_RETURN(std::unique_ptr<env::File> file,
                    be.env->files->Open(kControlFilePath, open_flags));
   INJECTION_POINT(control_file_before_write);
-  RETURN_IF_ERROR(WriteAll(*file, bytes));
+  // What a short write would leave behind is no valid file.
+  RETURN_IF_ERROR(WriteFully(*file, 0, bytes));
   INJECTION_POINT(control_file_before_fsync);
   if (PLANTED(control_file_not_synced)) return {};
   return file->Fsync();
@@ -185,8 +156,8 @@ ControlFileData NewControlFile(const Config& config) {
 std::string EncodeControlFile(ControlFileData data) {
   data.crc = ControlFileCrc(data);
   std::string bytes(PG_CONTROL_FILE_SIZE, '\0');
-  // The CRC ends what it covers. What pads the structure behind it may have come
-  // from a damaged file, and is not passed on.
+  // The CRC ends what it covers. What pads the structure behind it may have
+  // come from a damaged file, and is not passed on.
   std::memcpy(bytes.data(), &data,
               offsetof(ControlFileData, crc) + sizeof(data.crc));
   return bytes;
@@ -237,12 +208,14 @@ Result<ControlFileData> ReadControlFile(Backend& be) {
     return SqlError(ERRCODE_UNDEFINED_FILE, "could not open file \"{}\": {}",
                     kControlFilePath, ErrnoText(file.status().code()));
   }
-  Result<std::string> bytes = ReadUpTo(**file, sizeof(ControlFileData));
-  if (!bytes.ok()) {
+  std::string bytes(sizeof(ControlFileData), '\0');
+  Result<size_t> have = ReadFully(**file, 0, bytes);
+  if (!have.ok()) {
     return SqlError(ERRCODE_IO_ERROR, "could not read file \"{}\": {}",
-                    kControlFilePath, ErrnoText(bytes.status().code()));
+                    kControlFilePath, ErrnoText(have.status().code()));
   }
-  return DecodeControlFile(*bytes, be.config().wal_segment_size);
+  bytes.resize(*have);
+  return DecodeControlFile(bytes, be.config().wal_segment_size);
 }
 
 Status CreateControlFile(Backend& be, ControlFileData data) {

@@ -16,6 +16,7 @@
 #include "engine/common/checksum.h"
 #include "engine/common/errcodes.h"
 #include "engine/common/file_error.h"
+#include "engine/common/file_io.h"
 #include "engine/wal/xlog_ctl.h"
 #include "engine/wal/xlog_internal.h"
 #include "engine/wal/xlogwrite.h"
@@ -58,20 +59,13 @@ XLogRecPtr Decode(const char* sector) {
   return valid ? data.lsn : 0;
 }
 
-// Writes through to the device; a short write goes on where it stopped.
+// Writes through to the device.
 Status WriteThrough(Backend& be, std::string_view path, uint32_t flags,
                     int64_t offset, std::span<const char> bytes) {
   ASSIGN_OR_RETURN(
       std::unique_ptr<env::File> file,
       be.env->files->Open(path, env::kOpenWrite | env::kOpenDsync | flags));
-  while (!bytes.empty()) {
-    Result<int64_t> n = file->Pwrite(offset, bytes);
-    if (!n.ok() && n.status().code() == env::Code::kInterrupted) continue;
-    if (!n.ok()) return std::move(n).status();
-    offset += *n;
-    bytes = bytes.subspan(static_cast<size_t>(*n));
-  }
-  return {};
+  return WriteFully(*file, offset, bytes);
 }
 
 // Changed under WALWriteLock as well.
@@ -107,16 +101,7 @@ Status WriteMark(Backend& be, XLogRecPtr lsn) {
 Status ReadMarkFile(Backend& be, MarkFile* bytes) {
   ASSIGN_OR_RETURN(std::unique_ptr<env::File> file,
                    be.env->files->Open(kFlushMarkPath, env::kOpenRead));
-  size_t have = 0;
-  while (have < bytes->size()) {
-    Result<int64_t> n = file->Pread(static_cast<int64_t>(have),
-                                    std::span<char>(*bytes).subspan(have));
-    if (!n.ok() && n.status().code() == env::Code::kInterrupted) continue;
-    if (!n.ok()) return std::move(n).status();
-    if (*n == 0) break;
-    have += static_cast<size_t>(*n);
-  }
-  return {};
+  return ReadFully(*file, 0, *bytes).status();
 }
 
 }  // namespace

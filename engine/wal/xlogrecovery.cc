@@ -9,6 +9,7 @@
 
 #include "engine/common/errcodes.h"
 #include "engine/common/file_error.h"
+#include "engine/common/file_io.h"
 #include "engine/common/sites.h"
 #include "engine/wal/xlog_internal.h"
 #include "engine/wal/xlog_redo.h"
@@ -126,24 +127,18 @@ Status WalPageSource::Read(XLogRecPtr page, std::span<char, XLOG_BLCKSZ> out) {
     segno_ = segno;
   }
   int64_t offset = XLogSegmentOffset(page, segsize);
-  size_t have = 0;
-  while (have < out.size()) {
-    Result<int64_t> n =
-        file_->Pread(offset + static_cast<int64_t>(have), out.subspan(have));
-    if (!n.ok() && n.status().code() == env::Code::kInterrupted) continue;
-    if (!n.ok()) {
-      return Status(n.status().code(),
-                    fmt::format("could not read from log segment {}, offset "
-                                "{}: {}",
-                                name, offset, ErrnoText(n.status().code())));
-    }
-    if (*n == 0) {
-      return Status(env::Code::kNotFound,
-                    fmt::format("could not read from log segment {}, offset "
-                                "{}: read {} of {}",
-                                name, offset, have, out.size()));
-    }
-    have += static_cast<size_t>(*n);
+  Result<size_t> have = ReadFully(*file_, offset, out);
+  if (!have.ok()) {
+    return Status(have.status().code(),
+                  fmt::format("could not read from log segment {}, offset "
+                              "{}: {}",
+                              name, offset, ErrnoText(have.status().code())));
+  }
+  if (*have < out.size()) {
+    return Status(env::Code::kNotFound,
+                  fmt::format("could not read from log segment {}, offset "
+                              "{}: read {} of {}",
+                              name, offset, *have, out.size()));
   }
   Keep(page, out);
   return {};

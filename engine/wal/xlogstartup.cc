@@ -9,6 +9,7 @@
 #include "engine/common/checksum.h"
 #include "engine/common/errcodes.h"
 #include "engine/common/file_error.h"
+#include "engine/common/file_io.h"
 #include "engine/common/sites.h"
 #include "engine/smgr/heldblocks.h"
 #include "engine/wal/checkpoint.h"
@@ -60,19 +61,12 @@ std::string BootstrapPage(const Config& config, const CheckPoint& checkpoint) {
 
 Status WriteBootstrapSegment(Backend& be, const std::string& page) {
   ASSIGN_OR_RETURN(std::unique_ptr<env::File> file, XLogFileInit(be, 1));
-  std::span<const char> left(page);
-  int64_t offset = 0;
-  while (!left.empty()) {
-    Result<int64_t> n = file->Pwrite(offset, left);
-    if (!n.ok() && n.status().code() == env::Code::kInterrupted) continue;
-    if (!n.ok()) {
-      return FileAccessError(n.status(),
-                             "could not write bootstrap write-ahead log file");
-    }
-    offset += *n;
-    left = left.subspan(static_cast<size_t>(*n));
+  Status status = WriteFully(*file, 0, page);
+  if (!status.ok()) {
+    return FileAccessError(status,
+                           "could not write bootstrap write-ahead log file");
   }
-  Status status = file->Fsync();
+  status = file->Fsync();
   if (status.ok()) return {};
   return FileAccessError(status,
                          "could not fsync bootstrap write-ahead log file");

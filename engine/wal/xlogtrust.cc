@@ -10,6 +10,7 @@
 
 #include "engine/common/errcodes.h"
 #include "engine/common/file_error.h"
+#include "engine/common/file_io.h"
 #include "engine/common/sites.h"
 #include "engine/wal/xlog_internal.h"
 #include "engine/wal/xlogrecovery.h"
@@ -47,19 +48,6 @@ void SyncTree(Backend& be, const std::string& directory) {
     PanicOnFsync(be, file.ok() ? (*file)->Fsync() : file.status(), path);
   }
   PanicOnFsync(be, be.env->files->FsyncDir(directory), directory);
-}
-
-// Writes all bytes; a short write goes on where it stopped.
-Status WriteFully(env::File& file, int64_t offset,
-                  std::span<const char> bytes) {
-  while (!bytes.empty()) {
-    Result<int64_t> n = file.Pwrite(offset, bytes);
-    if (!n.ok() && n.status().code() == env::Code::kInterrupted) continue;
-    if (!n.ok()) return std::move(n).status();
-    offset += *n;
-    bytes = bytes.subspan(static_cast<size_t>(*n));
-  }
-  return {};
 }
 
 bool IsLogPage(const char* bytes, XLogRecPtr page) {

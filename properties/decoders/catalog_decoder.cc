@@ -108,6 +108,13 @@ const RelationShape& PgAttributeShape() {
   return shape;
 }
 
+std::optional<TableFile> DecodeTableFile(std::string_view pg_class_body) {
+  env::Result<Row> row = DecodeTupleBody(PgClassShape(), pg_class_body);
+  if (!row.ok()) return std::nullopt;
+  return TableFile{ValueToText(PgClassShape()[kRelname], (*row)[kRelname]),
+                   AsOid((*row)[kRelfilenode])};
+}
+
 env::Result<std::map<uint32_t, DecodedRelation>> DecodeCatalog(
     const std::vector<std::string_view>& pg_class,
     const std::vector<std::string_view>& pg_attribute) {

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -30,6 +31,14 @@ struct DecodedRelation {
   char kind = 'r';
   RelationShape shape;
 };
+
+// What a row of pg_class says of a table's file, with nothing else looked at.
+struct TableFile {
+  std::string name;
+  uint32_t filenode = 0;
+};
+// Nothing if the body (from t_infomask2 on) is no row of pg_class.
+std::optional<TableFile> DecodeTableFile(std::string_view pg_class_body);
 
 // Relations by relfilenode, the two catalogs among them. Bodies start at
 // t_infomask2. Errors: kCorrupted if a row cannot be decoded, two relations
