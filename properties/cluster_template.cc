@@ -1,7 +1,5 @@
 #include "properties/cluster_template.h"
 
-#include <fmt/format.h>
-
 #include <utility>
 
 #include "engine/common/sites.h"
@@ -12,16 +10,20 @@
 namespace properties {
 namespace {
 
-// Settings that shape the bytes of a fresh cluster, and the disk's own.
-std::string KeyOf(const engine::Config& config, const sim::DiskOptions& disk,
-                  uint32_t wal_room_bytes) {
-  return fmt::format(
-      "{} {} {} {} {} {} {} {} {} {} {} {} {} {}", wal_room_bytes,
-      config.detect_zeroed_pages, config.checksum_relation,
-      config.clog_checksums, config.wal_flush_watermark, config.data_checksums,
-      config.wal_segment_size, config.full_page_writes, disk.sector_bytes,
-      static_cast<int>(disk.meta), static_cast<int>(disk.fill),
-      static_cast<int>(disk.mix), disk.atomic8k, config.max_connections);
+// What shapes a fresh cluster, and nothing else: another run would start from
+// what the first one's settings left.
+engine::Config InitDbConfig(const engine::Config& config) {
+  engine::Config initdb;
+  initdb.data_checksums = config.data_checksums;
+  initdb.wal_segment_size = config.wal_segment_size;
+  initdb.full_page_writes = config.full_page_writes;
+  initdb.max_connections = config.max_connections;
+  initdb.detect_zeroed_pages = config.detect_zeroed_pages;
+  initdb.checksum_relation = config.checksum_relation;
+  initdb.clog_checksums = config.clog_checksums;
+  initdb.wal_flush_watermark = config.wal_flush_watermark;
+  initdb.min_wal_size_bytes = int64_t{2} * config.wal_segment_size;
+  return initdb;
 }
 
 env::Result<std::unique_ptr<sim::Disk>> Build(const engine::Config& config,
@@ -67,22 +69,10 @@ env::Result<std::unique_ptr<sim::Disk>> Build(const engine::Config& config,
 env::Result<std::unique_ptr<sim::Disk>> ClusterTemplates::Fresh(
     const engine::Config& config, const sim::DiskOptions& options,
     uint32_t wal_room_bytes) {
-  std::unique_ptr<sim::Disk>& slot =
-      templates_[KeyOf(config, options, wal_room_bytes)];
+  Key key{InitDbConfig(config), options, wal_room_bytes};
+  std::unique_ptr<sim::Disk>& slot = templates_[key];
   if (slot == nullptr) {
-    // Nothing that is not part of the key may shape the template: another run
-    // would otherwise start from what the first one's settings left.
-    engine::Config initdb;
-    initdb.data_checksums = config.data_checksums;
-    initdb.wal_segment_size = config.wal_segment_size;
-    initdb.full_page_writes = config.full_page_writes;
-    initdb.max_connections = config.max_connections;
-    initdb.detect_zeroed_pages = config.detect_zeroed_pages;
-    initdb.checksum_relation = config.checksum_relation;
-    initdb.clog_checksums = config.clog_checksums;
-    initdb.wal_flush_watermark = config.wal_flush_watermark;
-    initdb.min_wal_size_bytes = int64_t{2} * config.wal_segment_size;
-    ASSIGN_OR_RETURN(slot, Build(initdb, options, wal_room_bytes, stacks_));
+    ASSIGN_OR_RETURN(slot, Build(key.initdb, options, wal_room_bytes, stacks_));
   }
   return slot->Clone();
 }

@@ -6,9 +6,10 @@
 #ifndef MUSTH_PROPERTIES_CLUSTER_TEMPLATE_H_
 #define MUSTH_PROPERTIES_CLUSTER_TEMPLATE_H_
 
+#include <compare>
+#include <cstdint>
 #include <map>
 #include <memory>
-#include <string>
 
 #include "engine/common/config.h"
 #include "sim/disk.h"
@@ -32,8 +33,17 @@ class ClusterTemplates {
                                                 uint32_t wal_room_bytes = 0);
 
  private:
+  // All that a template is made from: a disk keeps its options when cloned.
+  struct Key {
+    engine::Config initdb;
+    sim::DiskOptions disk;
+    uint32_t wal_room_bytes = 0;
+
+    auto operator<=>(const Key&) const = default;
+  };
+
   sim::StackPool* stacks_;
-  std::map<std::string, std::unique_ptr<sim::Disk>> templates_;
+  std::map<Key, std::unique_ptr<sim::Disk>> templates_;
 };
 
 }  // namespace properties

@@ -12,6 +12,7 @@
 #ifndef MUSTH_SIM_DISK_H_
 #define MUSTH_SIM_DISK_H_
 
+#include <compare>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -64,6 +65,8 @@ struct DiskOptions {
   // sector, size and entry is drawn evenly over its legal versions, which
   // exhaustive search wants.
   bool biased_images = true;
+
+  auto operator<=>(const DiskOptions&) const = default;
 };
 
 // One sentence of a crash image written by hand: these sectors survive, or

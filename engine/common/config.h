@@ -3,13 +3,15 @@
 #ifndef MUSTH_ENGINE_COMMON_CONFIG_H_
 #define MUSTH_ENGINE_COMMON_CONFIG_H_
 
+#include <compare>
 #include <cstdint>
 
 #include "sim/env/ids.h"
 
 namespace engine {
 
-// How full-page images in the log are compressed (PostgreSQL's wal_compression).
+// How full-page images in the log are compressed (PostgreSQL's
+// wal_compression).
 enum class WalCompression : uint8_t { kOff, kPglz, kLz4 };
 
 struct Config {
@@ -61,6 +63,8 @@ struct Config {
   bool wal_flush_watermark = false;
   // C22: a checksum in every sector of the commit log. Fixed at initdb.
   bool clog_checksums = false;
+
+  auto operator<=>(const Config&) const = default;
 };
 
 }  // namespace engine

@@ -1,7 +1,7 @@
 #!/bin/bash
 # Equal hashes: usage: matrix.sh SEEDS MUSTH [MUSTH...]
 #
-# Runs the same seeds with every given build, and with the last one also
+# Runs the same seeds of all profiles (mix) with every given build, and with the last one also
 # backward, each seed in a fresh process, with memory poisoned 00 and FF, and
 # with one worker; all must print the same hashes.
 set -eu
@@ -14,7 +14,7 @@ first=""
 run() {
   local name=$1 binary=$2
   shift 2
-  if ! "$binary" campaign --seeds "$seeds" --out "$out/findings" \
+  if ! "$binary" campaign --faults mix --seeds "$seeds" --out "$out/findings" \
       --hashes "$out/$name" "$@" >"$out/$name.log" 2>&1; then
     echo "$name: the campaign failed"
     tail -n 30 "$out/$name.log"
