@@ -103,8 +103,8 @@ Choices::Choices(uint64_t seed, Base base) : seed_(seed), base_(base) {
   }
 }
 
-uint64_t Choices::DrawKey(Stream stream, uint64_t scope_key, uint64_t site,
-                          uint64_t n, uint64_t bound) {
+uint64_t Choices::Decide(Stream stream, uint64_t scope_key, uint64_t site,
+                         uint64_t n, uint64_t bound) {
   if (source_ != nullptr) {
     return source_->Choose(stream, scope_key, site, n, bound);
   }

@@ -86,6 +86,14 @@ class ChoiceSource {
                           uint64_t n, uint64_t bound) = 0;
 };
 
+// Hears of every draw that is not the simplest one. Changes none.
+class DrawLog {
+ public:
+  virtual ~DrawLog() = default;
+  virtual void OnDraw(Stream stream, uint64_t scope_key, uint64_t site,
+                      uint64_t n, uint64_t bound, uint64_t value) = 0;
+};
+
 class Choices {
  public:
   explicit Choices(uint64_t seed, Base base = Base::kSeed);
@@ -101,7 +109,13 @@ class Choices {
     return DrawKey(stream, scope.key(), site, n, bound);
   }
   uint64_t DrawKey(Stream stream, uint64_t scope_key, uint64_t site, uint64_t n,
-                   uint64_t bound);
+                   uint64_t bound) {
+    uint64_t value = Decide(stream, scope_key, site, n, bound);
+    if (log_ != nullptr && value != 0) {
+      log_->OnDraw(stream, scope_key, site, n, bound, value);
+    }
+    return value;
+  }
 
   // True with probability numerator / denominator; false is the simple value.
   // A numerator of 0 draws nothing.
@@ -111,11 +125,17 @@ class Choices {
   // From now on `source` decides all draws; null gives them back to the seed.
   void SetSource(ChoiceSource* source) { source_ = source; }
 
+  // Null: nobody listens. Outlives the draws.
+  void SetLog(DrawLog* log) { log_ = log; }
+
   void AddOverride(const Override& o);
   // Overrides that no draw has matched so far, in the order they were added.
   std::vector<Override> UnmatchedOverrides() const;
 
  private:
+  uint64_t Decide(Stream stream, uint64_t scope_key, uint64_t site, uint64_t n,
+                  uint64_t bound);
+
   uint64_t seed_;
   Base base_;
   uint64_t stream_keys_[static_cast<int>(Stream::kCount)];
@@ -126,6 +146,7 @@ class Choices {
   std::vector<Slot> overrides_;
   env::LookupMap<uint64_t, size_t> by_address_;
   ChoiceSource* source_ = nullptr;
+  DrawLog* log_ = nullptr;
 };
 
 // A drawing position: a scope, its stream and counters per call. For code that

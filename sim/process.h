@@ -48,6 +48,12 @@ struct Task {
   env::Env* env = nullptr;
   uint64_t timer = 0;     // its entry in the event queue, 0 is none
   uint64_t sync_ops = 0;  // how many sync operations it has begun
+  // Marks (Scheduler::Mark): the one that its operations are counted from, how
+  // many it had begun before, and which of the world's marks it has seen.
+  uint32_t mark = 0;
+  uint32_t mark_epoch = 0;
+  bool marks_itself = false;
+  uint64_t mark_base = 0;
   Scope scope;
   std::string name;
   std::function<void()> body;

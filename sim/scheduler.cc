@@ -23,6 +23,8 @@ Scheduler::Scheduler(const SchedulerOptions& options)
                                          : own_strategy_.get()),
       context_(&env::Current()) {
   switch_event_.kind = env::EventKind::kSwitch;
+  options_.marks |= options.strategy.kind == StrategyKind::kRecorded;
+  marks_.emplace_back();
   SIM_CHECK(options.strategy.max_run != 0);
   SIM_CHECK(options.strategy.max_ops_without_timer != 0);
 }
@@ -61,7 +63,8 @@ void Scheduler::RunCurrent() {
   event.a[0] = static_cast<uint64_t>(task->exit_reason);
   options_.hub->Emit(task->host, task->id, &event);
   ++steps_;
-  main_point_ = {task->scope.key(), task->sync_ops + 1, env::kNoTask, task->id};
+  if (options_.marks) CountFromMark(task);
+  main_point_ = PointOf(task, task->sync_ops + 1, env::kNoTask);
   exited_ = task;
   Leave();
   task->fiber->ExitTo(&main_);
@@ -213,6 +216,7 @@ void Scheduler::Point(Task* task, Operation op) {
   ++task->sync_ops;
   ++sync_ops_;
   ++steps_;
+  if (options_.marks) CountFromMark(task);
   ThrowIfKilled(task);
   if (ask_crash_) AskCrash(task, op);
   if (stop_requested_ || steps_ >= options_.max_steps) StopHere(task);
@@ -254,8 +258,8 @@ void Scheduler::ThrowIfKilled(Task* task) {
 // Who goes on after the running task's point; null if the run has to end.
 Task* Scheduler::PickAfter(Task* task) {
   bool can_stay = task->state == TaskState::kRunnable;
-  SchedulePoint point{task->scope.key(), task->sync_ops,
-                      can_stay ? task->id : env::kNoTask, task->id};
+  SchedulePoint point =
+      PointOf(task, task->sync_ops, can_stay ? task->id : env::kNoTask);
   Task* next = Decide(point);
   if (next == nullptr) {
     main_point_ = point;
@@ -276,9 +280,7 @@ Task* Scheduler::Decide(const SchedulePoint& point) {
   bool fires = strategy_->Begin(point, timers_.EarliestDeadline());
   if (pending && (fires || ++ops_since_timer_ >=
                                options_.strategy.max_ops_without_timer)) {
-    if (options_.record_schedule) {
-      records_.push_back({point.last, point.n, env::kNoTask});
-    }
+    if (options_.record_schedule) AddRecord(point, env::kNoTask);
     FireTimer();
   }
   if (runnable_.size() == 1) return runnable_.front().task;
@@ -295,9 +297,7 @@ Task* Scheduler::Choose(const SchedulePoint& point) {
     i = Successor(runnable_, point.last);
   }
   run_length_ = 0;
-  if (options_.record_schedule) {
-    records_.push_back({point.last, point.n, runnable_[i].id});
-  }
+  if (options_.record_schedule) AddRecord(point, runnable_[i].id);
   return runnable_[i].task;
 }
 
@@ -315,6 +315,57 @@ void Scheduler::FireTimer() {
   event.a[0] = static_cast<uint64_t>(timer.deadline_ns);
   event.a[1] = timer.task;
   options_.hub->Emit(task->host, env::kNoTask, &event);
+}
+
+// ---- Marks
+
+void Scheduler::Mark(env::TaskId id, std::string_view label) {
+  if (!options_.marks) return;
+  Task* task = tasks_.Find(id);
+  SIM_CHECK(task != nullptr);
+  last_mark_ = static_cast<uint32_t>(marks_.size());
+  marks_.push_back({std::string(label), env::SiteHash(label)});
+  ++mark_epoch_;
+  task->mark = last_mark_;
+  task->mark_base = task->sync_ops;
+  task->marks_itself = true;
+}
+
+void Scheduler::ClearMarks() {
+  ++mark_epoch_;
+  last_mark_ = 0;
+}
+
+// Notes the world's last mark at a task's first operation after it.
+void Scheduler::CountFromMark(Task* task) {
+  if (task->marks_itself || task->mark_epoch == mark_epoch_) return;
+  task->mark_epoch = mark_epoch_;
+  task->mark = last_mark_;
+  task->mark_base = task->sync_ops == 0 ? 0 : task->sync_ops - 1;
+}
+
+std::pair<std::string, uint64_t> Scheduler::MarkOf(env::TaskId id) const {
+  const Task* task = tasks_.Find(id);
+  if (task == nullptr) return {};
+  uint64_t since = task->sync_ops - (task->mark == 0 ? 0 : task->mark_base);
+  return {marks_[task->mark].label, since};
+}
+
+SchedulePoint Scheduler::PointOf(const Task* task, uint64_t n,
+                                 env::TaskId current) {
+  SchedulePoint point{task->scope.key(), n, current, task->id, 0, 0};
+  if (options_.marks && task->mark != 0) {
+    point.mark_key = marks_[task->mark].key;
+    point.mark_n = n - task->mark_base;
+  }
+  return point;
+}
+
+void Scheduler::AddRecord(const SchedulePoint& point, env::TaskId next) {
+  const Task* task = tasks_.Find(point.last);
+  bool marked = task != nullptr && task->mark != 0;
+  records_.push_back({point.last, marked ? point.mark_n : point.n,
+                      marked ? task->mark : 0, next});
 }
 
 // ---- The set of runnable tasks, timers
@@ -412,8 +463,8 @@ Scheduler::Stop Scheduler::Run() {
   in_run_ = true;
   stop_ = Stop::kNone;
   BeginOnMain();
-  main_point_ = {options_.world_scope.key(), ++runs_, env::kNoTask,
-                 env::kNoTask};
+  main_point_ = {
+      options_.world_scope.key(), ++runs_, env::kNoTask, env::kNoTask, 0, 0};
   while (stop_ == Stop::kNone) {
     if (std::exchange(stop_requested_, false)) {
       stop_ = Stop::kRequested;
@@ -442,6 +493,7 @@ std::vector<ScheduleEntry> Scheduler::recorded_schedule() const {
     ScheduleEntry entry;
     entry.task = path(record.task);
     entry.n = record.n;
+    entry.mark = marks_[record.mark].label;
     entry.next = record.next == env::kNoTask ? std::string(kTimerName)
                                              : path(record.next);
     out.push_back(std::move(entry));

@@ -24,7 +24,9 @@
 #include <deque>
 #include <functional>
 #include <memory>
+#include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "sim/clock.h"
@@ -67,6 +69,8 @@ struct SchedulerOptions {
   bool poison_stacks = false;
   uint8_t poison = 0;
   bool record_schedule = false;
+  // Whether marks count; with a recorded schedule they always do.
+  bool marks = false;
   StackPool* stacks = nullptr;
   Scope world_scope;
   VirtualClock* clock = nullptr;
@@ -128,6 +132,16 @@ class Scheduler {
   // other task runs in between. fn neither suspends nor throws.
   void CallOnMainStack(const std::function<void()>& fn);
 
+  // From here on the task's operations are counted from this mark, and those
+  // of tasks that set none themselves from whichever was set last: schedules
+  // and crashes that are named so keep their place when what ran before is
+  // edited. Without options.marks nothing happens.
+  void Mark(env::TaskId id, std::string_view label);
+  // Operations of all tasks are counted from their starts again.
+  void ClearMarks();
+  // The mark's label ("": none), and the operations since.
+  std::pair<std::string, uint64_t> MarkOf(env::TaskId id) const;
+
   // Exits of the host's tasks without parent, oldest first.
   std::deque<env::ChildExit>& RootExits(env::HostId host);
 
@@ -139,11 +153,13 @@ class Scheduler {
   uint64_t switches() const { return switches_; }
   uint64_t schedule_misses() const { return strategy_->misses(); }
   std::vector<ScheduleEntry> recorded_schedule() const;
+  std::vector<size_t> unused_schedule() const { return strategy_->Unused(); }
 
  private:
   struct Record {
     env::TaskId task;  // kNoTask: the world, before its first task
     uint64_t n;
+    uint32_t mark;
     env::TaskId next;  // kNoTask: the timer
   };
 
@@ -151,6 +167,9 @@ class Scheduler {
   [[noreturn]] void RunCurrent();
 
   void Point(Task* task, Operation op);
+  void CountFromMark(Task* task);
+  SchedulePoint PointOf(const Task* task, uint64_t n, env::TaskId current);
+  void AddRecord(const SchedulePoint& point, env::TaskId next);
   void AskCrash(Task* task, Operation op);
   void StopHere(Task* task);
   void ThrowIfKilled(Task* task);
@@ -205,6 +224,13 @@ class Scheduler {
   uint64_t sync_ops_ = 0;
   uint64_t switches_ = 0;
   std::vector<Record> records_;
+  struct MarkInfo {
+    std::string label;
+    uint64_t key = 0;
+  };
+  std::vector<MarkInfo> marks_;  // by Task::mark; the first is "none"
+  uint32_t mark_epoch_ = 0;
+  uint32_t last_mark_ = 0;
 };
 
 }  // namespace sim

@@ -418,23 +418,95 @@ TEST(Scheduler, ChoosingTheSameTaskSwitchesNothing) {
 }
 
 TEST(Scheduler, ScheduleEntryParseNamesWhatItExpected) {
-  for (const char* bad : {"", "a 1 b", "a -> b", "a x -> b", "a 1 -> ",
-                          "a 1 -> b c", " 1 -> b", "a 1x -> b"}) {
+  for (const char* bad :
+       {"", "a 1 b", "a -> b", "a x -> b", "a 1 -> ", "a 1 -> b c", " 1 -> b",
+        "a 1x -> b", "a@ 1 -> b", "@m 1 -> b"}) {
     auto parsed = ScheduleEntry::Parse(bad);
     ASSERT_FALSE(parsed.ok()) << bad;
-    EXPECT_NE(parsed.status().message().find("SCOPE N -> SCOPE"),
+    EXPECT_NE(parsed.status().message().find("SCOPE[@MARK] N -> SCOPE"),
               std::string::npos);
   }
+}
+
+// Task "a" does `before` points, sets its mark and does three more; "b" has
+// points of its own all the time.
+std::string MarkedWork(TestWorld& w, int before) {
+  std::string order;
+  w.Spawn("a", [&w, &order, before] {
+    for (int i = 0; i < before; ++i) PassPoint();
+    w->Mark(env::Current().task, "s1.q1");
+    for (int i = 0; i < 3; ++i) {
+      order += 'a';
+      PassPoint();
+    }
+  });
+  w.Spawn("b", [&w, &order] {
+    for (int i = 0; i < 3; ++i) {
+      order += 'b';
+      PassPoint();
+    }
+  });
+  EXPECT_EQ(w->Run(), StopReason::kIdle);
+  return order;
+}
+
+TEST(Scheduler, EntriesCountedFromAMarkKeepTheirPlace) {
+  WorldOptions options;
+  options.strategy.kind = StrategyKind::kRecorded;
+  // After the second point since the mark; b's first point since then.
+  options.strategy.schedule = {{"w0/h0/i0/a", 2, "w0/h0/i0/b", "s1.q1"},
+                               {"w0/h0/i0/b", 1, "w0/h0/i0/a", "s1.q1"}};
+  for (int before : {0, 1, 7}) {
+    TestWorld w(0, options);
+    EXPECT_EQ(MarkedWork(w, before), "aababb") << before;
+    EXPECT_TRUE(w->unused_schedule().empty());
+  }
+  // Without the mark the entry has nothing to say.
+  options.strategy.schedule = {{"w0/h0/i0/a", 9, "w0/h0/i0/b", "s1.q1"},
+                               {"w0/h0/i0/a", 2, "w0/h0/i0/b", "s9.q9"}};
+  TestWorld w(0, options);
+  EXPECT_EQ(MarkedWork(w, 0), "aaabbb");
+  EXPECT_EQ(w->unused_schedule(), (std::vector<size_t>{0, 1}));
+}
+
+TEST(Scheduler, MarkedSchedulesReplayExactly) {
+  int marked = 0;
+  for (uint64_t seed = 0; seed < 20; ++seed) {
+    WorldOptions options;
+    options.strategy = Walk(2, 8);
+    options.record_schedule = options.marks = true;
+    TestWorld original(seed, options);
+    std::string order = MarkedWork(original, 1);
+    WorldOptions again;
+    again.strategy.kind = StrategyKind::kRecorded;
+    for (const ScheduleEntry& entry : original->recorded_schedule()) {
+      marked += entry.mark == "s1.q1" ? 1 : 0;
+      auto parsed = ScheduleEntry::Parse(entry.ToString());
+      ASSERT_TRUE(parsed.ok());
+      EXPECT_EQ(*parsed, entry);
+      again.strategy.schedule.push_back(*parsed);
+    }
+    TestWorld replay(seed, again);
+    EXPECT_EQ(MarkedWork(replay, 1), order);
+    EXPECT_EQ(replay->hash(), original->hash());
+    // Marks alone change nothing.
+    options.marks = false;
+    TestWorld plain(seed, options);
+    MarkedWork(plain, 1);
+    EXPECT_EQ(plain->hash(), original->hash());
+  }
+  EXPECT_GT(marked, 10);
 }
 
 TEST(Scheduler, MissedEntriesAreCounted) {
   WorldOptions options;
   options.strategy.kind = StrategyKind::kRecorded;
-  options.strategy.schedule = {{"w0/h0/i0/a", 1, "w0/h0/i0/nobody"},
-                               {"w0/h0/i0/a", 2, "w0/h0/i0/c"}};
+  options.strategy.schedule = {{"w0/h0/i0/a", 1, "w0/h0/i0/nobody", ""},
+                               {"w0/h0/i0/a", 2, "w0/h0/i0/c", ""}};
   TestWorld w(0, options);
   EXPECT_EQ(Interleaving(w), "aacccabbb");
   EXPECT_EQ(w->schedule_misses(), 1u);
+  EXPECT_EQ(w->unused_schedule(), std::vector<size_t>{0});
 }
 
 }  // namespace

@@ -88,33 +88,46 @@ class RoundRobin final : public Strategy {
   uint32_t used_ = 0;
 };
 
+uint64_t PointKey(uint64_t scope_key, uint64_t mark_key, uint64_t n) {
+  return Mix(mark_key == 0 ? scope_key : Mix(scope_key, mark_key), n);
+}
+
 class Recorded final : public Strategy {
  public:
   explicit Recorded(const StrategyOptions& options) {
     for (const ScheduleEntry& entry : options.schedule) {
-      uint64_t key = Mix(Scope::FromPath(entry.task).key(), entry.n);
+      uint64_t mark = entry.mark.empty() ? 0 : env::SiteHash(entry.mark);
+      uint64_t key = PointKey(Scope::FromPath(entry.task).key(), mark, entry.n);
+      size_t index = used_.size();
+      used_.push_back(false);
       if (entry.next == kTimerName) {
-        at_[key].fire = true;
+        at_[key].fire = index;
       } else {
-        at_[key].has_next = true;
+        at_[key].next = index;
         at_[key].next_key = Scope::FromPath(entry.next).key();
       }
     }
   }
 
   bool Begin(const SchedulePoint& point, env::TimeNs earliest_ns) override {
-    const Decision* decision = at_.Find(Mix(point.scope_key, point.n));
-    if (decision == nullptr || !decision->fire) return false;
-    if (earliest_ns == env::kForever) ++misses_;
+    const Decision* decision = Find(point);
+    if (decision == nullptr || decision->fire == kNone) return false;
+    if (earliest_ns == env::kForever) {
+      ++misses_;
+    } else {
+      used_[decision->fire] = true;
+    }
     return true;
   }
 
   size_t Next(const SchedulePoint& point,
               std::span<const Candidate> candidates) override {
-    const Decision* decision = at_.Find(Mix(point.scope_key, point.n));
-    if (decision == nullptr || !decision->has_next) return kKeepRunning;
+    const Decision* decision = Find(point);
+    if (decision == nullptr || decision->next == kNone) return kKeepRunning;
     for (size_t i = 0; i < candidates.size(); ++i) {
-      if (candidates[i].key == decision->next_key) return i;
+      if (candidates[i].key != decision->next_key) continue;
+      used_[decision->next] = true;
+      return i;
     }
     ++misses_;
     return kKeepRunning;
@@ -122,26 +135,44 @@ class Recorded final : public Strategy {
 
   uint64_t misses() const override { return misses_; }
 
+  std::vector<size_t> Unused() const override {
+    std::vector<size_t> unused;
+    for (size_t i = 0; i < used_.size(); ++i) {
+      if (!used_[i]) unused.push_back(i);
+    }
+    return unused;
+  }
+
  private:
+  static constexpr size_t kNone = SIZE_MAX;
   struct Decision {
-    bool fire = false;
-    bool has_next = false;
+    size_t fire = kNone;  // the entry's index
+    size_t next = kNone;
     uint64_t next_key = 0;
   };
+  const Decision* Find(const SchedulePoint& point) {
+    if (point.mark_key == 0) {
+      return at_.Find(PointKey(point.scope_key, 0, point.n));
+    }
+    return at_.Find(PointKey(point.scope_key, point.mark_key, point.mark_n));
+  }
+
   env::LookupMap<uint64_t, Decision> at_;
+  std::vector<bool> used_;
   uint64_t misses_ = 0;
 };
 
 env::Status BadEntry(std::string_view text) {
   return env::Status(
       env::Code::kInvalid,
-      fmt::format("expected \"SCOPE N -> SCOPE\", found \"{}\"", text));
+      fmt::format("expected \"SCOPE[@MARK] N -> SCOPE\", found \"{}\"", text));
 }
 
 }  // namespace
 
 std::string ScheduleEntry::ToString() const {
-  return fmt::format("{} {} -> {}", task, n, next);
+  if (mark.empty()) return fmt::format("{} {} -> {}", task, n, next);
+  return fmt::format("{}@{} {} -> {}", task, mark, n, next);
 }
 
 env::Result<ScheduleEntry> ScheduleEntry::Parse(std::string_view text) {
@@ -156,7 +187,12 @@ env::Result<ScheduleEntry> ScheduleEntry::Parse(std::string_view text) {
     return BadEntry(text);
   }
   ScheduleEntry entry;
-  entry.task = left.substr(0, blank);
+  std::string_view task = left.substr(0, blank);
+  size_t at = task.find('@');
+  if (at == 0) return BadEntry(text);
+  entry.task = task.substr(0, at);
+  if (at != std::string_view::npos) entry.mark = task.substr(at + 1);
+  if (at != std::string_view::npos && entry.mark.empty()) return BadEntry(text);
   entry.next = next;
   std::string_view n = left.substr(blank + 1);
   auto [end, error] = std::from_chars(n.data(), n.data() + n.size(), entry.n);

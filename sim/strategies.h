@@ -33,14 +33,17 @@ enum class StrategyKind : uint8_t {
 // What a schedule names where a timer fires.
 inline constexpr std::string_view kTimerName = "timer";
 
-// At task's n-th sync operation, `next` goes on (or a timer fires).
+// At task's n-th sync operation, counted since the mark (Scheduler::Mark) or
+// since its start, `next` goes on (or a timer fires).
 struct ScheduleEntry {
   std::string task;  // scope path
   uint64_t n = 0;
   std::string next;  // scope path, or kTimerName
+  std::string mark;  // empty: none
 
-  // "w0/h0/i0/a 17 -> w0/h0/i0/b".
+  // "w0/h0/i0/a 17 -> w0/h0/i0/b", "w0/h0/i0/a@s1.q2 17 -> timer".
   std::string ToString() const;
+  bool operator==(const ScheduleEntry&) const = default;
   // Errors: kInvalid, naming what was expected.
   static env::Result<ScheduleEntry> Parse(std::string_view text);
 };
@@ -79,6 +82,10 @@ struct SchedulePoint {
   uint64_t n;           // its n-th sync operation
   env::TaskId current;  // kNoTask: nobody can keep running (parked, exited)
   env::TaskId last;     // who reached the point
+  // With marks: the key of the one that its operations are counted from (0:
+  // none), and how many there were since.
+  uint64_t mark_key = 0;
+  uint64_t mark_n = 0;
 };
 
 // Answers "keep running", or the default successor when nobody can.
@@ -100,6 +107,8 @@ class Strategy {
 
   // Entries of a recorded schedule that named a task that could not run.
   virtual uint64_t misses() const { return 0; }
+  // Entries of it, by index, that decided nothing.
+  virtual std::vector<size_t> Unused() const { return {}; }
 };
 
 // choices is used by kRandomWalk only and outlives the strategy.

@@ -64,6 +64,7 @@ SchedulerOptions World::Impl::MakeSchedulerOptions(
   out.poison_stacks = options.poison_stacks;
   out.poison = options.poison;
   out.record_schedule = options.record_schedule;
+  out.marks = options.marks;
   out.stacks = options.stacks == nullptr ? &own_stacks_ : options.stacks;
   out.world_scope = Scope().Child("w", options.fork);
   out.clock = &clock_;
@@ -280,6 +281,20 @@ std::string World::DescribeTasks() const {
 
 std::vector<ScheduleEntry> World::recorded_schedule() const {
   return impl_->scheduler_.recorded_schedule();
+}
+
+std::vector<size_t> World::unused_schedule() const {
+  return impl_->scheduler_.unused_schedule();
+}
+
+void World::Mark(env::TaskId task, std::string_view label) {
+  impl_->scheduler_.Mark(task, label);
+}
+
+void World::ClearMarks() { impl_->scheduler_.ClearMarks(); }
+
+std::pair<std::string, uint64_t> World::MarkOf(env::TaskId task) const {
+  return impl_->scheduler_.MarkOf(task);
 }
 
 uint64_t World::schedule_misses() const {

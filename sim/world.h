@@ -30,6 +30,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "sim/choices.h"
@@ -56,6 +57,8 @@ struct WorldOptions {
   uint8_t poison = 0;
   // Keeps the schedule for recorded_schedule().
   bool record_schedule = false;
+  // Whether Mark does anything; with a recorded schedule it always does.
+  bool marks = false;
   // Which copy of the world this is: the "w0" of scopes. A fan-out child gets
   // its own number.
   uint64_t fork = 0;
@@ -165,6 +168,13 @@ class World {
   std::vector<ScheduleEntry> recorded_schedule() const;
   // Entries of the given schedule that could not be followed.
   uint64_t schedule_misses() const;
+  // Those that decided nothing, by index.
+  std::vector<size_t> unused_schedule() const;
+
+  // Marks: see Scheduler::Mark.
+  void Mark(env::TaskId task, std::string_view label);
+  void ClearMarks();
+  std::pair<std::string, uint64_t> MarkOf(env::TaskId task) const;
 
  private:
   class Impl;
