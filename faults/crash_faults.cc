@@ -227,6 +227,7 @@ void CrashFaults::BeginCounting() {
   site_hits_.Clear();
   armed_ = next_ < plan_.size() && phase_ != Phase::kDone &&
            plan_[next_].in_recovery == (phase_ == Phase::kRecovery);
+  counting_ = !armed_ || plan_[next_].moment.during.session == 0;
 }
 
 void CrashFaults::SetPhase(Phase phase) {
@@ -271,10 +272,15 @@ bool CrashFaults::Due(const sim::CrashPoint& point) {
       return ++seen_ >= crash.hits;
     case Place::kMoment:
       if (answered_) return true;
-      if (!crash.moment.Counts(point)) return false;
+      if (!counting_ || !crash.moment.Counts(point)) return false;
       break;
   }
   return ++seen_ >= crash.n;
+}
+
+void CrashFaults::OnSend(const StatementRef& statement) {
+  if (!armed_ || plan_[next_].place != Place::kMoment) return;
+  if (plan_[next_].moment.during == statement) counting_ = true;
 }
 
 void CrashFaults::OnAnswer(const StatementRef& statement) {

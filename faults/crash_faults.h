@@ -113,6 +113,8 @@ class CrashFaults : public sim::CrashHooks {
   // Ids are never used twice, so there is no Unprotect.
   void ProtectTask(env::TaskId task);
 
+  // A client sends the statement.
+  void OnSend(const StatementRef& statement);
   // A client has the answer to the statement.
   void OnAnswer(const StatementRef& statement);
 
@@ -163,6 +165,7 @@ class CrashFaults : public sim::CrashHooks {
   std::string last_point_;
   sim::ImageRules last_image_;
   bool answered_ = false;  // the statement that the next crash waits for
+  bool counting_ = true;   // its `during` has been sent, if it has one
   std::vector<std::string> unmet_;
   std::map<std::string, std::map<std::string, uint64_t>> hits_;
 };

@@ -98,6 +98,20 @@ TEST(CrashFaults, CountingBeginsAnewWithEachPhase) {
   EXPECT_EQ(After(&faults, std::vector<CrashPoint>(10, Step())), 3);
 }
 
+TEST(CrashFaults, CountingWaitsForTheStatementThatIsNamed) {
+  FaultCounters counters;
+  PlannedCrash crash = Planned(Place::kMoment, 2);
+  crash.moment.kind = Moment::Kind::kStep;
+  crash.moment.during = {1, 3};
+  CrashFaults faults({crash}, kSites, &counters);
+  faults.SetPhase(Phase::kRunning);
+  EXPECT_EQ(After(&faults, {Step(), Step(), Step()}), 0);
+  faults.OnSend({1, 2});
+  EXPECT_EQ(After(&faults, {Step(), Step()}), 0);
+  faults.OnSend({1, 3});
+  EXPECT_EQ(After(&faults, {Step(), Device(DeviceStep::kWrite)}), 2);
+}
+
 TEST(CrashFaults, DistinctInjectionPointReachesRareSites) {
   FaultCounters counters;
   PlannedCrash crash = Planned(Place::kNewInjection, 2);

@@ -124,6 +124,20 @@ class Reader {
     return std::string_view(sites_[site].why).starts_with("planted bugs only");
   }
 
+  // "[TASK] at step [N]", behind what names the task.
+  bool AtStep(Moment* moment, Status* status) {
+    Reader ahead = *this;
+    bool named = ahead.word_ != "at";
+    std::string task;
+    if (named) task = ahead.TakeAny();
+    if (!ahead.Take("at") || !ahead.Take("step")) return false;
+    *this = ahead;
+    moment->kind = Moment::Kind::kStep;
+    moment->task = std::move(task);
+    *status = Count(&moment->nth);
+    return true;
+  }
+
   // "[TASK] at PLACE [N]" or "after sN.qN".
   Status When(Moment* moment) {
     if (Take("after")) {
@@ -187,7 +201,14 @@ Status ReadCrash(Reader* in, DirectedCrash* crash) {
       return {};
     }
   }
-  return in->When(&crash->at);
+  Status status;
+  if (!in->AtStep(&crash->at, &status)) status = in->When(&crash->at);
+  RETURN_IF_ERROR(status);
+  if (crash->at.kind == Moment::Kind::kStatement || crash->in_recovery ||
+      !in->Take("during")) {
+    return {};
+  }
+  return in->Statement(&crash->at.during);
 }
 
 Status ReadImage(Reader* in, Directions* directions) {
@@ -268,6 +289,7 @@ Status ReadHold(Reader* in, DirectedHold* hold) {
 
 bool Moment::Counts(const sim::CrashPoint& point) const {
   if (!task.empty() && point.task_name != task) return false;
+  if (kind == Kind::kStep) return true;
   if (kind == Kind::kSite) return point.node_site && point.site == site;
   return kind == Kind::kDeviceStep && point.place == sim::CrashPlace::kDevice &&
          point.device_step == step;

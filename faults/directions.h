@@ -2,6 +2,7 @@
 //
 //   crash power-loss at commit_record_flushed          any process, first time
 //   crash process-crash s1 at wal_after_copy 3         session 1, third time
+//   crash power-loss s1 at step 17 during s1.q2        counted from its sending
 //   crash power-loss after s1.q2                       its answer has arrived
 //   crash power-loss at end                            the clients are done
 //   crash power-loss in recovery at recovery_after_record 2
@@ -14,12 +15,13 @@
 //   hold before s2.q1 until after s1.q2 or s1 at xact_wait
 //   hold checkpointer at fsync-done 3 until after inspection
 //
-// Places are the names of engine/sites.def and the steps of a device: write,
-// fsync-start, fsync-middle, fsync-done, metadata. Processes are named as in
-// traces: s1, checkpointer, bgwriter, walwriter. Statements are those of the
-// recipe's own sessions. Counting begins when the sessions start (or, for a
-// crash in recovery, when recovery does). A hold at a place that only planted
-// bugs pass ("planted bugs only" in engine/sites.def) may come to nothing.
+// Places are the names of engine/sites.def, the steps of a device (write,
+// fsync-start, fsync-middle, fsync-done, metadata) and, for crashes, `step`:
+// any scheduling point. Processes are named as in traces: s1, checkpointer,
+// bgwriter, walwriter. Statements are those of the recipe's own sessions.
+// Counting begins when the sessions start (or, for a crash in recovery, when
+// recovery does). A hold at a place that only planted bugs pass ("planted bugs
+// only" in engine/sites.def) may come to nothing.
 #ifndef MUSTH_FAULTS_DIRECTIONS_H_
 #define MUSTH_FAULTS_DIRECTIONS_H_
 
@@ -47,18 +49,23 @@ struct Moment {
   enum class Kind : uint8_t {
     kSite,        // a process passes a place of the node
     kDeviceStep,  // a device call of a process gets somewhere
+    kStep,        // a process reaches a scheduling point
     kStatement,   // a statement is about to be sent, or was answered
     kEnd,         // the clients are done
     kInspection,  // the driver has read everything, and is about to judge it
   };
   Kind kind = Kind::kEnd;
-  std::string task;  // kSite, kDeviceStep; empty: any
+  std::string task;  // kSite, kDeviceStep, kStep; empty: any
   env::SiteId site = 0;
   sim::DeviceStep step = sim::DeviceStep::kPlain;
   uint64_t nth = 1;
   StatementRef statement;
+  // Of crashes: counting begins when this statement is sent. Session 0: it
+  // begins when sessions do.
+  StatementRef during;
 
-  // kSite, kDeviceStep: whether this point is one of those that are counted.
+  // kSite, kDeviceStep, kStep: whether this point is one of those that are
+  // counted.
   bool Counts(const sim::CrashPoint& point) const;
 };
 

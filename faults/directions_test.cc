@@ -49,6 +49,26 @@ TEST(Directions, CrashesNameKindProcessPlaceAndCount) {
   EXPECT_EQ(d.crashes[4].at.kind, Moment::Kind::kEnd);
 }
 
+TEST(Directions, CrashesAreCountedFromAStatementOnDemand) {
+  Directions d;
+  for (const char* line :
+       {"crash power-loss s1 at step 17 during s1.q2",
+        "crash process-crash checkpointer at write 2 during s3.q4",
+        "crash power-loss at step", "crash power-loss in recovery at step 5"}) {
+    ASSERT_TRUE(AddDirection(line, kSites, &d).ok()) << line;
+  }
+  EXPECT_EQ(d.crashes[0].at.kind, Moment::Kind::kStep);
+  EXPECT_EQ(d.crashes[0].at.task, "s1");
+  EXPECT_EQ(d.crashes[0].at.nth, 17u);
+  EXPECT_EQ(d.crashes[0].at.during, (StatementRef{1, 2}));
+  EXPECT_EQ(d.crashes[1].at.during, (StatementRef{3, 4}));
+  EXPECT_EQ(d.crashes[2].at.nth, 1u);
+  EXPECT_EQ(d.crashes[2].at.during.session, 0u);
+  EXPECT_NE(Refusal("crash power-loss after s1.q1 during s1.q2"), "");
+  EXPECT_NE(Refusal("crash power-loss in recovery at step 1 during s1.q2"), "");
+  EXPECT_NE(Refusal("hold s1 at step 3 until after s1.q1"), "");
+}
+
 TEST(Directions, ImagesBelongToTheCrashAboveThem) {
   Directions d;
   for (const char* line :

@@ -10,6 +10,8 @@
 #include <array>
 #include <cstdint>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "faults/profile.h"
 #include "sim/choices.h"
@@ -65,6 +67,9 @@ struct FaultPlan {
   // "power_loss latency(1/16, 50us)": for reports.
   std::string ToString() const;
 };
+
+// Names under which a FaultPlan is drawn, but for the kinds of crashes.
+std::vector<std::string_view> FaultDrawNames();
 
 FaultPlan DrawFaultPlan(sim::Choices& choices, const Profile& profile);
 

@@ -15,6 +15,7 @@
 #include "properties/export.h"
 #include "properties/pgbench.h"
 #include "properties/run_driver.h"
+#include "properties/run_recorder.h"
 #include "properties/session_plan.h"
 #include "properties/workload.h"
 #include "sim/env/race.h"
@@ -137,12 +138,44 @@ void SetTpcb(const RunSpec& spec, RunParts* parts) {
   }
 }
 
+// What the recipe demands in words.
+env::Status SetDirections(const RunSpec& spec, RunParts* parts) {
+  for (const std::string& direction : spec.directions) {
+    RETURN_IF_ERROR(faults::AddDirection(direction, engine::EngineSites(),
+                                         &parts->directions));
+  }
+  // A drawn quiet tail must not take away what is demanded; one that the recipe
+  // names may.
+  bool named_tail =
+      std::any_of(spec.knobs.begin(), spec.knobs.end(),
+                  [](const auto& knob) { return knob.first == "quiet_tail"; });
+  parts->directed = !spec.directions.empty() && !named_tail;
+  return env::Status();
+}
+
+void SetWorld(const RunSpec& spec, const RunOptions& options, RunParts* parts) {
+  parts->world.strategy = faults::StrategyOptionsOf(parts->knobs);
+  if (!spec.schedule.empty()) {
+    parts->world.strategy.kind = sim::StrategyKind::kRecorded;
+    parts->world.strategy.schedule = spec.schedule;
+  }
+  if (options.poison >= 0) {
+    parts->world.poison_stacks = true;
+    parts->world.poison = static_cast<uint8_t>(options.poison);
+  }
+}
+
 // One run of the spec as it is, without looking at known gaps.
 env::Result<RunOutcome> RunOnce(RunContext& context, const RunSpec& spec,
                                 const RunOptions& options,
                                 faults::Evidence* evidence) {
   sim::Choices choices(spec.seed, spec.base);
   for (const sim::Override& o : spec.overrides) choices.AddOverride(o);
+  std::unique_ptr<RunRecorder> recorder;
+  if (options.record) {
+    recorder = std::make_unique<RunRecorder>(engine::EngineSites());
+    choices.SetLog(recorder.get());
+  }
   ASSIGN_OR_RETURN(const faults::Profile* profile,
                    faults::ResolveProfile(spec.profile, choices));
   RunParts parts;
@@ -152,11 +185,7 @@ env::Result<RunOutcome> RunOnce(RunContext& context, const RunSpec& spec,
   parts.fault_plan = faults::DrawFaultPlan(choices, *profile);
   SetTpcb(spec, &parts);
   parts.config = ConfigFrom(parts.knobs);
-  for (const std::string& direction : spec.directions) {
-    RETURN_IF_ERROR(faults::AddDirection(direction, engine::EngineSites(),
-                                         &parts.directions));
-  }
-  parts.directed = !spec.directions.empty();
+  RETURN_IF_ERROR(SetDirections(spec, &parts));
   ASSIGN_OR_RETURN(parts.planted, PlantedBytes(spec));
   ASSIGN_OR_RETURN(parts.plan, MakePlan(spec, parts.knobs, choices));
   ASSIGN_OR_RETURN(std::vector<std::string> unmatched_edits,
@@ -167,11 +196,8 @@ env::Result<RunOutcome> RunOnce(RunContext& context, const RunSpec& spec,
                        static_cast<uint32_t>(parts.knobs.wal_room_bytes)));
   parts.world.choices = &choices;
   parts.world.stacks = &context.impl().stacks;
-  parts.world.strategy = faults::StrategyOptionsOf(parts.knobs);
-  if (options.poison >= 0) {
-    parts.world.poison_stacks = true;
-    parts.world.poison = static_cast<uint8_t>(options.poison);
-  }
+  SetWorld(spec, options, &parts);
+  parts.by_session = !spec.sessions.empty();
   parts.statements = &context.impl().statements;
   parts.keep_crashed = options.export_crashed;
   parts.observers = options.observers;
@@ -181,6 +207,12 @@ env::Result<RunOutcome> RunOnce(RunContext& context, const RunSpec& spec,
         trace, sim::TraceWriter::Create(options.trace_path,
                                         fmt::format("seed {}", spec.seed)));
     parts.trace = trace.get();
+  }
+  if (recorder != nullptr) {
+    recorder->OnPlan(parts.plan, parts.by_session);
+    recorder->OnKnobs(parts.knobs, profile->name);
+    parts.recorder = recorder.get();
+    parts.world.record_schedule = parts.world.marks = true;
   }
   RunDriver driver(std::move(parts));
   RunOutcome outcome = driver.Drive();

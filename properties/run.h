@@ -14,10 +14,12 @@
 #include <utility>
 #include <vector>
 
+#include "properties/run_record.h"
 #include "properties/verdict.h"
 #include "sim/choices.h"
 #include "sim/env/status.h"
 #include "sim/events.h"
+#include "sim/strategies.h"
 
 namespace properties {
 
@@ -48,6 +50,8 @@ struct RunSpec {
   std::vector<ScriptSource> scripts;
   // Not empty: these sessions, instead of scripts or a generated workload.
   std::vector<SessionSource> sessions;
+  // Not empty: who goes on where; elsewhere tasks keep running.
+  std::vector<sim::ScheduleEntry> schedule;
   // Crashes, images, failures and holds in words (faults/directions.h).
   std::vector<std::string> directions;
   // SQL executed once before scripts or sessions; empty with scripts:
@@ -99,10 +103,14 @@ struct RunOutcome {
   RunStats stats;
   std::vector<sim::Override> unmatched_overrides;
   std::vector<std::string> unmatched_edits;
+  // Entries of the schedule that decided nothing, by index.
+  std::vector<uint64_t> unused_schedule;
   // Directions that were not carried out.
   std::vector<std::string> unmet_directions;
   // The last events before the verdict, oldest first, one line each.
   std::vector<std::string> last_events;
+  // RunOptions::record; null without it.
+  std::shared_ptr<const RunRecord> record;
 };
 
 // What runs share: template clusters by knobs, fiber stacks. One per thread.
@@ -128,6 +136,8 @@ struct RunOptions {
   std::vector<sim::EventSubscriber*> observers;
   // Fill fiber stacks and fresh heap memory with this byte; -1: do not.
   int poison = -1;
+  // Fill in RunOutcome::record.
+  bool record = false;
 };
 
 // Runs the spec. Errors: kInvalid for a spec that names unknown profiles,

@@ -62,6 +62,9 @@ RunDriver::RunDriver(RunParts parts)
   world_.Subscribe(this);
   if (parts_.trace != nullptr) world_.Subscribe(parts_.trace);
   for (sim::EventSubscriber* each : parts_.observers) world_.Subscribe(each);
+  if (parts_.recorder == nullptr) return;
+  world_.Subscribe(parts_.recorder);
+  parts_.recorder->OnPaths(*parts_.disk, "");
 }
 
 void RunDriver::BuildFaults(sim::DeviceHost* device_host) {
@@ -81,7 +84,7 @@ void RunDriver::BuildFaults(sim::DeviceHost* device_host) {
   background_disk_ = std::make_unique<faults::BackgroundDisk>(
       parts_.disk.get(), device_host, parts_.fault_plan, &counters_,
       media_faults_.get());
-  world_.set_crash_hooks(background_disk_.get());
+  Ask(background_disk_.get());
   if (directions.holds.empty() && directions.failures.empty()) return;
   faults::Stage::Options stage;
   stage.holds = directions.holds;
@@ -92,8 +95,16 @@ void RunDriver::BuildFaults(sim::DeviceHost* device_host) {
   stage.counters = &counters_;
   stage.release = [this](env::TaskId task) { world_.ReleaseHold(task); };
   stage_directions_ = std::make_unique<faults::Stage>(std::move(stage));
-  world_.set_crash_hooks(stage_directions_.get());
+  Ask(stage_directions_.get());
   world_.set_hold_hooks(stage_directions_.get());
+}
+
+void RunDriver::Ask(sim::CrashHooks* hooks) {
+  if (parts_.recorder != nullptr) {
+    parts_.recorder->OnWorld(&world_, hooks);
+    hooks = parts_.recorder;
+  }
+  world_.set_crash_hooks(hooks);
 }
 
 sim::DiskFaultHooks* RunDriver::DiskHooks() {
@@ -103,6 +114,9 @@ sim::DiskFaultHooks* RunDriver::DiskHooks() {
 
 void RunDriver::SetPhase(faults::Phase phase) {
   crash_faults_->SetPhase(phase);
+  if (parts_.recorder != nullptr) {
+    parts_.recorder->OnPhase(phase == faults::Phase::kRecovery);
+  }
   if (stage_directions_ != nullptr) {
     stage_directions_->SetRunning(phase == faults::Phase::kRunning);
   }
@@ -164,6 +178,7 @@ void RunDriver::StartNode() {
   clients_added_ = false;
   stopping_node_ = false;
   last_panic_.clear();
+  world_.ClearMarks();
   judge_->liveness().OnNodeStarts();
   refusals_at_start_ = counters_.Refusals();
   sync_failed_ = false;
@@ -301,6 +316,7 @@ void RunDriver::OnWorkDone() {
   if (kind != sim::CrashKind::kNone) {
     faults_stopped_ = false;
     judge_->liveness().OnFaultsGoOn();
+    if (parts_.recorder != nullptr) parts_.recorder->OnForcedCrash(kind);
     world_.CrashHost(host_, kind);
     Crash(kind);
     return;

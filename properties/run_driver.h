@@ -32,6 +32,7 @@
 #include "properties/outcome_ledger.h"
 #include "properties/plan.h"
 #include "properties/run.h"
+#include "properties/run_recorder.h"
 #include "properties/second_recovery.h"
 #include "sim/disk.h"
 #include "sim/trace.h"
@@ -63,6 +64,10 @@ struct RunParts {
   // The driver's own statements, parsed once and kept for later runs; null:
   // parsed in every run.
   std::map<std::string, engine::Statement>* statements = nullptr;
+  // Statements are named as in directions: the sessions are written by hand.
+  bool by_session = false;
+  // Null, or who writes down what happens; outlives the run.
+  RunRecorder* recorder = nullptr;
   // Keep a copy of what each crash leaves.
   bool keep_crashed = false;
 };
@@ -102,6 +107,8 @@ class RunDriver : public sim::EventSubscriber, public ClientObserver {
   };
 
   void BuildFaults(sim::DeviceHost* device_host);
+  // Has the world ask these hooks about crashes.
+  void Ask(sim::CrashHooks* hooks);
   sim::DiskFaultHooks* DiskHooks();
   void SetPhase(faults::Phase phase);
   void StartNode();

@@ -2,6 +2,7 @@
 // it tells of the run at the end.
 #include <fmt/format.h>
 
+#include <memory>
 #include <utility>
 
 #include "engine/common/errcodes.h"
@@ -146,7 +147,11 @@ void RunDriver::OnEvent(const env::Event& event) {
 }
 
 void RunDriver::OnStatementSent(const PlanStatement& statement) {
+  std::string label = LabelOf(statement.id, parts_.by_session);
+  world_.Mark(env::Current().task, label);
+  if (parts_.recorder != nullptr) parts_.recorder->OnSent(label);
   faults::StatementRef ref{statement.id.session, statement.id.statement};
+  crash_faults_->OnSend(ref);
   if (stage_directions_ != nullptr &&
       stage_directions_->OnSend(env::Current().task, ref)) {
     world_.env(host_).tasks->Yield(SITE_ID(client_sleep));
@@ -166,6 +171,10 @@ void RunDriver::OnStatementResult(
     const PlanStatement& statement,
     const std::vector<engine::StatementResult>& results) {
   judge_->OnStatementResult(env::Current().task, statement, results);
+  if (parts_.recorder != nullptr) {
+    parts_.recorder->OnAnswered(LabelOf(statement.id, parts_.by_session),
+                                results);
+  }
   for (const engine::StatementResult& result : results) {
     if (!BlamesFiles(result.status) || NamesDamage(result.status) ||
         Excused()) {
@@ -252,6 +261,13 @@ void RunDriver::FillStats() {
     for (std::string& text : stage_directions_->Unmet()) {
       outcome_.unmet_directions.push_back(std::move(text));
     }
+  }
+  for (size_t index : world_.unused_schedule()) {
+    outcome_.unused_schedule.push_back(index);
+  }
+  if (parts_.recorder != nullptr) {
+    outcome_.record =
+        std::make_shared<const RunRecord>(parts_.recorder->Take());
   }
   outcome_.unmatched_overrides = parts_.choices->UnmatchedOverrides();
   if (!outcome_.broken.empty() || !outcome_.harness_failure.empty()) {
