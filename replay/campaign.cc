@@ -3,10 +3,13 @@
 #include <fmt/format.h>
 #include <sys/resource.h>
 
+#include <set>
 #include <utility>
 
 #include "replay/interrupt_fd.h"
 #include "replay/outcome_codec.h"
+#include "replay/recipe.h"
+#include "replay/shrink.h"
 #include "replay/user_files.h"
 #include "sim/events.h"
 
@@ -21,6 +24,8 @@ constexpr uint64_t kShortReports = 25;
 constexpr uint64_t kRecipes = 1000;
 // Between two writes of the state's file.
 constexpr double kStatePeriodS = 5;
+// Kinds of findings that are shrunk.
+constexpr size_t kShrunkKinds = 8;
 // A campaign with so many harness failures says nothing about the engine.
 constexpr uint64_t kMaxHarnessFailures = 100;
 
@@ -143,6 +148,9 @@ ExitCode Campaign::Run() {
       if (!status.ok()) usage_error_ = status.message();
     }
   }
+  if (options_.shrink && usage_error_.empty()) {
+    ShrinkFindings([&interrupt] { return interrupt.Interrupted(); });
+  }
   return Finish(interrupt.Interrupted());
 }
 
@@ -260,6 +268,8 @@ void Campaign::ReportFinding(uint64_t seed,
     if (!status.ok()) {
       progress_.Print(
           fmt::format("cannot write the recipe: {}\n", status.message()));
+    } else {
+      findings_[seed] = {verdict.promise, verdict.oracle, path};
     }
   }
   NoteIncident({seed, verdict.promise, verdict.subject, verdict.message, path});
@@ -270,6 +280,33 @@ void Campaign::ReportFinding(uint64_t seed,
   } else if (state_.summary.findings <= kShortReports) {
     progress_.Print(fmt::format("FINDING seed {}: {} broken for {}, see {}\n",
                                 seed, verdict.promise, verdict.subject, path));
+  }
+}
+
+// The first finding of each kind by seed, so that the choice depends neither on
+// workers nor on the order of seeds.
+void Campaign::ShrinkFindings(const std::function<bool()>& stop) {
+  std::set<std::pair<std::string, std::string>> kinds;
+  for (const auto& [seed, finding] : findings_) {
+    if (stop() || kinds.size() >= kShrunkKinds) return;
+    if (!kinds.emplace(finding.promise, finding.oracle).second) continue;
+    progress_.Clear();
+    ShrinkOptions options;
+    options.target = finding.recipe_path;
+    env::Result<Recipe> recipe = LoadRecipe(finding.recipe_path);
+    if (!recipe.ok()) continue;
+    options.recipe = std::move(recipe).value();
+    options.out_dir = options_.out_dir;
+    options.workers = options_.workers;
+    options.budget_s = options_.shrink_budget_s;
+    options.timeout_s = options_.timeout_s;
+    options.show_passes = false;
+    options.stop = stop;
+    options.invocation = options_.invocation;
+    options.out = options_.out;
+    fmt::print(options_.out, "SHRINKING {}\n", finding.recipe_path);
+    Shrinker(options, runner_).Run();
+    fmt::print(options_.out, "\n");
   }
 }
 

@@ -187,6 +187,40 @@ TEST_F(CampaignTest, ShardsPartitionTheSeeds) {
   EXPECT_EQ(seen.size(), 11u);
 }
 
+// Breaks DUR at seeds that end in 2 or 3, also when it is written out.
+env::Result<RunOutcome> BreaksAtSome(const RunSpec& spec,
+                                     const RunOptions& options) {
+  bool breaks = spec.seed % 10 == 2 || spec.seed % 10 == 3;
+  RunOutcome outcome = breaks ? Broken(spec, "DUR") : FakeRun(spec);
+  if (options.record) {
+    auto record = std::make_shared<properties::RunRecord>();
+    record->profile = "pg-contract";
+    record->statements = {{1, "s1.t1.q1", "SELECT 1", 0}};
+    outcome.record = std::move(record);
+  }
+  return outcome;
+}
+
+TEST_F(CampaignTest, TheFirstFindingOfAKindIsShrunk) {
+  options_.order = SeedOrder::kBackward;
+  options_.shrink = true;
+  EXPECT_EQ(Run(BreaksAtSome), kExitBroken);
+  EXPECT_EQ(summary_.findings, 20u);
+  std::string path = dir_ + "/DUR-2.recipe";
+  EXPECT_NE(text_.find("SHRINKING " + path), std::string::npos) << text_;
+  EXPECT_EQ(text_.find("SHRINKING", text_.find("SHRINKING") + 1),
+            std::string::npos);
+  EXPECT_NE(text_.find("replay: bazel-bin/musth replay " + dir_ +
+                       "/DUR-2.shrunk.recipe"),
+            std::string::npos);
+  Recipe shrunk = LoadRecipe(dir_ + "/DUR-2.shrunk.recipe").value();
+  EXPECT_EQ(shrunk.expect_promise, "DUR");
+  EXPECT_EQ(LoadRecipe(path).value().spec.base, sim::Base::kSeed);
+  options_.shrink = false;
+  Run(BreaksAtSome);
+  EXPECT_EQ(text_.find("SHRINKING"), std::string::npos);
+}
+
 TEST_F(CampaignTest, FindingIsRunAgainAndWrittenAsARecipeThatReads) {
   options_.spec.knobs = {{"sessions", "2"}};
   ExitCode code = Run([](const RunSpec& spec, const RunOptions&) {

@@ -42,6 +42,7 @@ void AddCampaign(CLI::App* musth, const Invocation& invocation, Action* action);
 void AddMerge(CLI::App* musth, Action* action);
 void AddMutants(CLI::App* musth, Action* action);
 void AddReplay(CLI::App* musth, const Invocation& invocation, Action* action);
+void AddShrink(CLI::App* musth, const Invocation& invocation, Action* action);
 void AddTrace(CLI::App* musth, Action* action);
 void AddExport(CLI::App* musth, Action* action);
 void AddCheck(CLI::App* musth, Action* action);

@@ -29,6 +29,8 @@ struct CampaignFlags {
   int workers = 0;
   uint64_t stop_after = 0;
   int timeout_s = 120;
+  bool no_shrink = false;
+  double shrink_budget_s = 30;
   bool json = false;
   std::string json_file;
   std::string hashes_file;
@@ -61,6 +63,8 @@ env::Result<CampaignOptions> CampaignOptionsOf(const CampaignFlags& flags) {
                                             : SeedOrder::kForward;
   options.workers = flags.workers > 0 ? flags.workers : Cores();
   options.stop_after = flags.stop_after;
+  options.shrink = !flags.no_shrink;
+  options.shrink_budget_s = flags.shrink_budget_s;
   options.timeout_s = flags.timeout_s;
   options.poison = ApplyPoison(flags.common.poison);
   options.out_dir = flags.common.out_dir;
@@ -151,6 +155,12 @@ void AddCampaign(CLI::App* musth, const Invocation& invocation,
       ->check(CLI::Range(1, 1024));
   app->add_option("--stop-after", flags->stop_after, "stop after N findings")
       ->type_name("N");
+  app->add_flag("--no-shrink", flags->no_shrink, "leave findings as they are");
+  app->add_option("--shrink-budget", flags->shrink_budget_s,
+                  "seconds of CPU time to shrink one finding")
+      ->type_name("SECONDS")
+      ->check(CLI::Range(0.0, 1e6))
+      ->capture_default_str();
   app->add_option("--run-timeout", flags->timeout_s,
                   "seconds after which a run is a harness failure")
       ->check(CLI::Range(1, 86400))

@@ -1,4 +1,4 @@
-// replay, trace, export, check, sql: one run, or one directory.
+// replay, shrink, trace, export, check, sql: one run, or one directory.
 #include <fmt/format.h>
 
 #include <cstdint>
@@ -11,6 +11,7 @@
 #include "replay/cli.h"
 #include "replay/export_cmd.h"
 #include "replay/replay_cmd.h"
+#include "replay/shrink.h"
 #include "replay/sql_cmd.h"
 #include "replay/trace_cmd.h"
 
@@ -87,6 +88,50 @@ void AddReplay(CLI::App* musth, const Invocation& invocation, Action* action) {
       options.invocation = flags->common.invocation;
       options.out = stdout;
       return RunReplay(options, MakeRunner());
+    };
+  });
+}
+
+void AddShrink(CLI::App* musth, const Invocation& invocation, Action* action) {
+  CLI::App* app = musth->add_subcommand(
+      "shrink", "leave out of a failing run whatever plays no role");
+  struct Flags {
+    CommonFlags common;
+    std::string target;
+    int workers = 0;
+    double budget_s = 60;
+  };
+  auto flags = std::make_shared<Flags>();
+  flags->common.invocation = invocation;
+  app->add_option("target", flags->target, "a seed, or a recipe's file")
+      ->type_name("SEED|RECIPE")
+      ->required();
+  AddSpecFlags(app, &flags->common.spec);
+  app->add_option("--workers", flags->workers,
+                  "processes (default: one per core); the result is the same")
+      ->check(CLI::Range(1, 1024));
+  app->add_option("--budget", flags->budget_s,
+                  "seconds of CPU time for all runs together")
+      ->type_name("SECONDS")
+      ->check(CLI::Range(0.0, 1e6))
+      ->capture_default_str();
+  app->add_option("--out", flags->common.out_dir, "where recipes go")
+      ->type_name("DIR")
+      ->capture_default_str();
+  app->callback([flags, action] {
+    *action = [flags] {
+      ShrinkOptions options;
+      options.target = flags->target;
+      env::Result<Recipe> recipe =
+          RecipeFromTarget(flags->target, flags->common.spec);
+      if (!recipe.ok()) return UsageError(recipe.status());
+      options.recipe = std::move(recipe).value();
+      options.out_dir = flags->common.out_dir;
+      options.workers = flags->workers > 0 ? flags->workers : Cores();
+      options.budget_s = flags->budget_s;
+      options.invocation = flags->common.invocation;
+      options.out = stdout;
+      return Shrinker(options, MakeRunner()).Run();
     };
   });
 }

@@ -46,6 +46,7 @@ ExitCode Main(int argc, char** argv) {
   Action action;
   AddCampaign(&musth, invocation, &action);
   AddReplay(&musth, invocation, &action);
+  AddShrink(&musth, invocation, &action);
   AddTrace(&musth, &action);
   AddExport(&musth, &action);
   AddCheck(&musth, &action);

@@ -2,6 +2,7 @@
 
 #include <cstring>
 #include <map>
+#include <memory>
 #include <utility>
 #include <vector>
 
@@ -127,6 +128,66 @@ void ArchiveStats(Archive& archive, Stats& stats) {
   archive.Map(stats.outside, kEachWord);
 }
 
+constexpr auto kEachOverride = [](auto& a, auto& o) {
+  Word(a, o.stream);
+  a(o.scope_path);
+  a(o.site);
+  a(o.n);
+  a(o.value);
+};
+
+template <typename Archive, typename Record>
+void ArchiveRecord(Archive& archive, Record& record) {
+  archive(record.profile);
+  archive.List(record.statements, [](auto& a, auto& statement) {
+    Word(a, statement.session);
+    a(statement.label);
+    a(statement.sql);
+    Word(a, statement.sleep_ns);
+  });
+  archive.List(record.knobs, [](auto& a, auto& knob) {
+    a(knob.first);
+    a(knob.second);
+  });
+  archive.List(record.schedule, [](auto& a, auto& entry) {
+    a(entry.task);
+    a(entry.n);
+    a(entry.next);
+    a(entry.mark);
+  });
+  archive.List(record.crashes, [](auto& a, auto& crash) {
+    a(crash.kind);
+    Word(a, crash.in_recovery);
+    Word(a, crash.at_end);
+    a(crash.task);
+    a(crash.place);
+    a(crash.during);
+    a(crash.nth);
+    a(crash.nth_step);
+  });
+  archive.List(record.draws, kEachOverride);
+  archive(record.nameless_draws);
+  archive.List(record.timeline, [](auto& a, auto& entry) {
+    Word(a, entry.kind);
+    a(entry.label);
+    a(entry.text);
+  });
+}
+
+// A word says whether there is one.
+void ArchiveRecordOf(Writer& archive, const RunOutcome& outcome) {
+  Word(archive, outcome.record != nullptr);
+  if (outcome.record != nullptr) ArchiveRecord(archive, *outcome.record);
+}
+void ArchiveRecordOf(Reader& archive, RunOutcome& outcome) {
+  bool present = false;
+  Word(archive, present);
+  if (!present) return;
+  auto record = std::make_shared<properties::RunRecord>();
+  ArchiveRecord(archive, *record);
+  outcome.record = std::move(record);
+}
+
 template <typename Archive, typename Outcome>
 void ArchiveOutcome(Archive& archive, Outcome& outcome) {
   archive(outcome.hash);
@@ -139,16 +200,12 @@ void ArchiveOutcome(Archive& archive, Outcome& outcome) {
     a(verdict.event_seq);
   });
   ArchiveStats(archive, outcome.stats);
-  archive.List(outcome.unmatched_overrides, [](auto& a, auto& o) {
-    Word(a, o.stream);
-    a(o.scope_path);
-    a(o.site);
-    a(o.n);
-    a(o.value);
-  });
+  archive.List(outcome.unmatched_overrides, kEachOverride);
   archive.List(outcome.unmatched_edits, kEachWord);
   archive.List(outcome.unmet_directions, kEachWord);
+  archive.List(outcome.unused_schedule, kEachWord);
   archive.List(outcome.last_events, kEachWord);
+  ArchiveRecordOf(archive, outcome);
 }
 
 }  // namespace

@@ -4,7 +4,10 @@
 #include <rapidcheck.h>
 #include <rapidcheck/gtest.h>
 
+#include <memory>
 #include <string>
+#include <utility>
+#include <vector>
 
 namespace replay {
 namespace {
@@ -34,6 +37,21 @@ properties::RunOutcome GenOutcome() {
     outcome.unmatched_overrides.push_back(o);
     outcome.unmet_directions.push_back("crash " + key);
   }
+  outcome.unused_schedule = *rc::gen::arbitrary<std::vector<uint64_t>>();
+  if (*rc::gen::arbitrary<bool>()) {
+    auto record = std::make_shared<properties::RunRecord>();
+    std::string text = *rc::gen::arbitrary<std::string>();
+    record->profile = text;
+    record->statements.push_back({3, "s3.q1", text, 17});
+    record->knobs.emplace_back("shared_buffers", text);
+    record->schedule.push_back({"w0", 4, "timer", text});
+    record->crashes.push_back(
+        {"power-loss", true, false, "s1", text, "s1.q2", 3, 9});
+    record->draws.push_back({sim::Stream::kClock, text, "x", 1, 2});
+    record->timeline.push_back(
+        {properties::TimelineEntry::Kind::kSwitch, "l", text});
+    outcome.record = std::move(record);
+  }
   outcome.last_events = *rc::gen::container<std::vector<std::string>>(
       rc::gen::arbitrary<std::string>());
   return outcome;
@@ -49,6 +67,17 @@ RC_GTEST_PROP(OutcomeCodecProperty, OutcomeRoundTrips, ()) {
   RC_ASSERT(back.stats.virtual_ns == outcome.stats.virtual_ns);
   RC_ASSERT(back.last_events == outcome.last_events);
   RC_ASSERT(back.unmet_directions == outcome.unmet_directions);
+  RC_ASSERT(back.unused_schedule == outcome.unused_schedule);
+  RC_ASSERT((back.record == nullptr) == (outcome.record == nullptr));
+  if (back.record != nullptr) {
+    RC_ASSERT(back.record->schedule == outcome.record->schedule);
+    RC_ASSERT(back.record->statements[0].sql ==
+              outcome.record->statements[0].sql);
+    RC_ASSERT(back.record->crashes[0].place ==
+              outcome.record->crashes[0].place);
+    RC_ASSERT(back.record->timeline[0].text ==
+              outcome.record->timeline[0].text);
+  }
   RC_ASSERT(back.broken.size() == outcome.broken.size());
   RC_ASSERT(back.stats.known_gaps == outcome.stats.known_gaps);
   RC_ASSERT(back.stats.judged == outcome.stats.judged);

@@ -144,7 +144,8 @@ env::Status Parser::Once(std::string_view key) {
 env::Status Parser::ParseLine(std::string_view line) {
   std::string_view value;
   std::string_view key = FirstWord(line, &value);
-  if (key == "knob" || key == "planted" || key == "edit" || key == "override") {
+  if (key == "knob" || key == "planted" || key == "edit" || key == "override" ||
+      key == "schedule") {
     return ParseSpecList(key, value);
   }
   if (key == "expect-gap") return ParseExpectGap(value);
@@ -190,8 +191,8 @@ env::Status Parser::ParseValue(std::string_view key, std::string_view value) {
   } else {
     return Error(fmt::format(
         "unknown word \"{}\", expected build, base, seed, mode, profile, knob, "
-        "planted, edit, override, setup, script, session, crash, image, fail, "
-        "hold, expect-promise, expect-gap, expect-hash or #",
+        "planted, edit, override, schedule, setup, script, session, crash, "
+        "image, fail, hold, expect-promise, expect-gap, expect-hash or #",
         key));
   }
   return Once(key);
@@ -222,6 +223,10 @@ env::Status Parser::ParseSpecList(std::string_view key,
   } else if (key == "edit") {
     if (value.empty()) return Error("expected a plan edit, found none");
     spec.plan_edits.emplace_back(value);
+  } else if (key == "schedule") {
+    env::Result<sim::ScheduleEntry> parsed = sim::ScheduleEntry::Parse(value);
+    if (!parsed.ok()) return At(parsed.status());
+    spec.schedule.push_back(std::move(parsed).value());
   } else {
     env::Result<sim::Override> parsed = sim::Override::Parse(value);
     if (!parsed.ok()) return At(parsed.status());
@@ -389,6 +394,9 @@ std::string FormatRecipe(const Recipe& recipe) {
   }
   for (const properties::SessionSource& session : spec.sessions) {
     AppendBlock(&out, fmt::format("session {}", session.number), session.text);
+  }
+  for (const sim::ScheduleEntry& entry : spec.schedule) {
+    out += fmt::format("schedule {}\n", entry.ToString());
   }
   for (const std::string& direction : spec.directions) {
     out += OneLine(direction) + "\n";

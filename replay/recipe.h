@@ -22,6 +22,7 @@
 //   UPDATE t SET a = 2;
 //   COMMIT;
 //   END
+//   schedule w0/h0/i0/postmaster/s1@s1.q2 17 -> w0/h0/i0/postmaster/s2
 //   hold before s2.q1 until s1 at commit_record_written
 //   crash power-loss s1 at wal_after_fsync 2
 //   image lose base/5/16384 0..7
@@ -33,8 +34,10 @@
 // A block ends at the line that holds only the word behind its "<<"; a block
 // whose text does not end with a line break is written with "<<-" (the last
 // line break is not part of the text). A seed alone is a recipe, too. With
-// sessions there is no generated workload; crash, image, fail and hold are
-// directions (faults/directions.h).
+// sessions there is no generated workload. A schedule line says who goes on
+// after a task's n-th operation since the statement behind "@" was sent; with
+// any of them tasks keep running everywhere else. crash, image, fail and hold
+// are directions (faults/directions.h).
 #ifndef MUSTH_REPLAY_RECIPE_H_
 #define MUSTH_REPLAY_RECIPE_H_
 

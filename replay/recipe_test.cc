@@ -70,6 +70,10 @@ Recipe GenRecipe() {
       rc::gen::element<std::string>("drop s1.t3", "drop s1.t3.q2"));
   spec.overrides =
       *rc::gen::container<std::vector<sim::Override>>(GenOverride());
+  spec.schedule = *rc::gen::container<std::vector<sim::ScheduleEntry>>(
+      rc::gen::element<sim::ScheduleEntry>(
+          sim::ScheduleEntry{"w0/h0/i0/postmaster/s1", 17, "timer", "s1.q2"},
+          sim::ScheduleEntry{"w0", 1, "w0/h0/i0/postmaster", ""}));
   spec.setup_sql = *GenText();
   for (uint32_t n = *rc::gen::inRange<uint32_t>(0, 3); n > 0; --n) {
     spec.sessions.push_back({n, *GenText()});

@@ -126,8 +126,14 @@ ExitCode RunUntil(const ReplayOptions& options, const Runner& runner) {
 
 }  // namespace
 
-std::string DescribeUnmatched(const RunOutcome& outcome) {
+std::string DescribeUnmatched(const properties::RunSpec& spec,
+                              const RunOutcome& outcome) {
   std::string text;
+  for (uint64_t index : outcome.unused_schedule) {
+    if (index >= spec.schedule.size()) continue;
+    text += fmt::format("  schedule {} decides nothing\n",
+                        spec.schedule[index].ToString());
+  }
   for (const sim::Override& o : outcome.unmatched_overrides) {
     text += fmt::format("  override {} matches no draw\n", o.ToString());
   }
@@ -163,7 +169,7 @@ ExitCode RunReplay(const ReplayOptions& options, const Runner& runner) {
                                                         : kExitHarness;
   }
   if (story.has_value() && !TellStory(options, *story)) return kExitUsage;
-  std::string unmatched = DescribeUnmatched(*first);
+  std::string unmatched = DescribeUnmatched(recipe.spec, *first);
   if (!unmatched.empty()) {
     fmt::print(options.out, "{}: the recipe no longer fits{}\n{}",
                options.target,

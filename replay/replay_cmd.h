@@ -39,9 +39,11 @@ struct ReplayOptions {
 // recipe first.
 ExitCode RunReplay(const ReplayOptions& options, const Runner& runner);
 
-// Overrides and edits of the recipe that the run did not meet, one per line;
+// Overrides, edits, schedule lines and directions of the recipe that the run
+// did not meet, one per line;
 // empty if there are none.
-std::string DescribeUnmatched(const properties::RunOutcome& outcome);
+std::string DescribeUnmatched(const properties::RunSpec& spec,
+                              const properties::RunOutcome& outcome);
 
 }  // namespace replay
 

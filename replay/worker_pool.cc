@@ -22,6 +22,10 @@ namespace {
 // Jobs that wait in a worker, so that it need not wait for the next one.
 constexpr size_t kPipeline = 4;
 
+struct JobHeader {
+  uint64_t job;
+  uint64_t size_bytes;  // of the text that follows
+};
 struct AnswerHeader {
   uint64_t job;
   uint32_t size_bytes;
@@ -70,6 +74,13 @@ std::string DeathOf(int status) {
 }  // namespace
 
 WorkerPool::WorkerPool(const Options& options, Work work)
+    : WorkerPool(options,
+                 TextWork([work = std::move(work)](
+                              uint64_t job, const std::string& /*text*/) {
+                   return work(job);
+                 })) {}
+
+WorkerPool::WorkerPool(const Options& options, TextWork work)
     : options_(options), work_(std::move(work)) {
   SIM_CHECK(options_.workers > 0 && options_.jobs_per_worker > 0);
 }
@@ -82,8 +93,8 @@ WorkerPool::~WorkerPool() {
   }
 }
 
-void WorkerPool::Submit(uint64_t job, bool alone) {
-  queue_.push_back(Job{job, alone});
+void WorkerPool::Submit(uint64_t job, bool alone, std::string text) {
+  queue_.push_back(Job{job, alone, std::move(text)});
 }
 
 size_t WorkerPool::pending() const {
@@ -161,11 +172,14 @@ bool WorkerPool::Spawn(uint64_t jobs) {
 }
 
 void WorkerPool::WorkerMain(int socket, uint64_t jobs) {
-  uint64_t job = 0;
+  JobHeader job = {};
+  std::string text;
   while (ReceiveAll(socket, &job, sizeof(job))) {
-    Answer answer = work_(job);
+    text.resize(job.size_bytes);
+    if (!ReceiveAll(socket, text.data(), text.size())) _exit(1);
+    Answer answer = work_(job.job, text);
     bool last = answer.recycle || --jobs == 0;
-    AnswerHeader header = {job, static_cast<uint32_t>(answer.bytes.size()),
+    AnswerHeader header = {job.job, static_cast<uint32_t>(answer.bytes.size()),
                            last ? 1u : 0u};
     if (!SendAll(socket, &header, sizeof(header)) ||
         !SendAll(socket, answer.bytes.data(), answer.bytes.size())) {
@@ -182,7 +196,9 @@ void WorkerPool::Give(Worker& worker, const Job& job) {
   worker.unanswered.push_back(job);
   --worker.jobs_left;
   // A worker that has just died does not take it; Bury() sorts that out.
-  SendAll(worker.socket, &job.id, sizeof(job.id));
+  JobHeader header = {job.id, job.text.size()};
+  SendAll(worker.socket, &header, sizeof(header));
+  SendAll(worker.socket, job.text.data(), job.text.size());
 }
 
 std::optional<WorkerPool::Result> WorkerPool::Wait(int timeout_ms,

@@ -3,7 +3,8 @@
 //   parent ──job──► worker      one socket pair per worker
 //          ◄─answer─            answers come in the order of the jobs
 //
-// A job is a number; what it means is the caller's affair. A worker that dies
+// A job is a number, with a text if the caller wishes; what they mean is the
+// caller's affair. A worker that dies
 // (or answers nothing for too long and is killed) is charged to the job that
 // it was running; the jobs queued behind that one go to other workers. Workers
 // are replaced after a bounded number of jobs, or when their work asks for it.
@@ -30,6 +31,7 @@ class WorkerPool {
   };
   // Runs in the worker.
   using Work = std::function<Answer(uint64_t job)>;
+  using TextWork = std::function<Answer(uint64_t job, const std::string& text)>;
 
   struct Options {
     int workers = 1;
@@ -47,13 +49,14 @@ class WorkerPool {
   };
 
   WorkerPool(const Options& options, Work work);
+  WorkerPool(const Options& options, TextWork work);
   // Kills all workers.
   ~WorkerPool();
   WorkerPool(const WorkerPool&) = delete;
   WorkerPool& operator=(const WorkerPool&) = delete;
 
   // alone: in a new process that does nothing else.
-  void Submit(uint64_t job, bool alone = false);
+  void Submit(uint64_t job, bool alone = false, std::string text = "");
   // Jobs submitted and not yet returned by Wait.
   size_t pending() const;
   // So many pending jobs keep every worker busy.
@@ -67,6 +70,7 @@ class WorkerPool {
   struct Job {
     uint64_t id = 0;
     bool alone = false;
+    std::string text;
   };
   struct Worker {
     int pid = -1;
@@ -88,7 +92,7 @@ class WorkerPool {
   [[noreturn]] void WorkerMain(int socket, uint64_t jobs);
 
   Options options_;
-  Work work_;
+  TextWork work_;
   std::deque<Job> queue_;
   std::vector<std::unique_ptr<Worker>> workers_;
   std::deque<Result> results_;

@@ -1,0 +1,280 @@
+#include "replay/shrink.h"
+
+#include <fmt/format.h>
+#include <time.h>
+
+#include <cstring>
+#include <map>
+
+#include "replay/minimize.h"
+#include "replay/outcome_codec.h"
+#include "replay/replay_cmd.h"
+#include "replay/script.h"
+#include "replay/shrink_passes.h"
+#include "replay/user_files.h"
+#include "sim/env/check.h"
+
+namespace replay {
+namespace {
+
+using properties::RunOutcome;
+using properties::RunSpec;
+
+constexpr uint64_t kRunsPerWorker = 2000;
+constexpr char kRecord = 'r';
+constexpr char kPlain = '-';
+
+int64_t CpuNs() {
+  timespec t;
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+  return int64_t{t.tv_sec} * 1'000'000'000 + t.tv_nsec;
+}
+
+std::string Describe(const ShrinkSize& size) {
+  return fmt::format("{} statements, {} preemptions, {} faults",
+                     size.statements, size.preemptions, size.faults);
+}
+
+}  // namespace
+
+Shrinker::Shrinker(const ShrinkOptions& options, Runner runner)
+    : options_(options), runner_(std::move(runner)) {
+  WorkerPool::Options pool;
+  pool.workers = options_.workers;
+  pool.jobs_per_worker = kRunsPerWorker;
+  pool.timeout_s = options_.timeout_s;
+  pool_ = std::make_unique<WorkerPool>(
+      pool,
+      WorkerPool::TextWork([this](uint64_t /*job*/, const std::string& text) {
+        return Work(text);
+      }));
+}
+
+Shrinker::~Shrinker() = default;
+
+// In a worker. The answer begins with the CPU time that the run took.
+WorkerPool::Answer Shrinker::Work(const std::string& text) {
+  SIM_CHECK(!text.empty());
+  int64_t begin_ns = CpuNs();
+  properties::RunOptions run_options;
+  run_options.record = text[0] == kRecord;
+  env::Result<Recipe> recipe = ParseRecipe(text.substr(1), "candidate");
+  env::Result<RunOutcome> outcome =
+      recipe.ok() ? runner_(recipe->spec, run_options)
+                  : env::Result<RunOutcome>(recipe.status());
+  bool distrust = !outcome.ok() || !outcome->harness_failure.empty();
+  std::string bytes = EncodeOutcome(outcome);
+  int64_t cpu_ns = CpuNs() - begin_ns;
+  std::string head(sizeof(cpu_ns), '\0');
+  std::memcpy(head.data(), &cpu_ns, sizeof(cpu_ns));
+  return {head + bytes, distrust};
+}
+
+std::string Shrinker::JobText(const RunSpec& spec, bool record) const {
+  Recipe recipe;
+  recipe.spec = spec;
+  return std::string(1, record ? kRecord : kPlain) + FormatRecipe(recipe);
+}
+
+env::Result<RunOutcome> Shrinker::Take(const WorkerPool::Result& result) {
+  ++result_.runs;
+  int64_t cpu_ns = 0;
+  if (result.bytes.size() < sizeof(cpu_ns)) {
+    // A run that kills its worker has cost no less than a usual one.
+    result_.cpu_s += 0.01;
+    return env::Status(env::Code::kIo, "the worker was " + result.death);
+  }
+  std::memcpy(&cpu_ns, result.bytes.data(), sizeof(cpu_ns));
+  result_.cpu_s += static_cast<double>(cpu_ns) / 1e9;
+  return DecodeOutcome(std::string_view(result.bytes).substr(sizeof(cpu_ns)));
+}
+
+env::Result<RunOutcome> Shrinker::RunOne(const RunSpec& spec, bool record) {
+  pool_->Submit(0, false, JobText(spec, record));
+  for (;;) {
+    std::optional<WorkerPool::Result> result = pool_->Wait(200);
+    if (result.has_value()) return Take(*result);
+  }
+}
+
+bool Shrinker::SameFailure(const env::Result<RunOutcome>& outcome) const {
+  if (!outcome.ok() || !outcome->harness_failure.empty()) return false;
+  if (!outcome->unmet_directions.empty()) return false;
+  for (const properties::Verdict& verdict : outcome->broken) {
+    if (verdict.promise == promise_ && verdict.oracle == oracle_) return true;
+  }
+  return false;
+}
+
+// Runs them all at once, as far as there are workers; the first counts.
+std::optional<std::pair<size_t, ShrinkState>> Shrinker::FirstFailing(
+    const std::vector<ShrinkState>& candidates) {
+  auto workers = static_cast<size_t>(options_.workers);
+  std::map<size_t, env::Result<RunOutcome>> outcomes;
+  size_t submitted = 0;
+  size_t decided = 0;
+  std::optional<size_t> found;
+  // Jobs under way when the answer is known are waited for, and ignored.
+  while (pool_->pending() > 0 ||
+         (!found.has_value() && decided < candidates.size() && !Exhausted())) {
+    while (!found.has_value() && !Exhausted() &&
+           submitted < candidates.size() && pool_->pending() < workers) {
+      pool_->Submit(submitted, false,
+                    JobText(ToSpec(candidates[submitted]), false));
+      ++submitted;
+    }
+    std::optional<WorkerPool::Result> result = pool_->Wait(200);
+    if (!result.has_value()) continue;
+    outcomes.emplace(result->job, Take(*result));
+    for (auto it = outcomes.find(decided);
+         !found.has_value() && it != outcomes.end();
+         it = outcomes.find(++decided)) {
+      if (!SameFailure(it->second)) continue;
+      found = decided;
+      break;
+    }
+  }
+  if (!found.has_value()) return std::nullopt;
+  return std::make_pair(
+      *found, Pruned(candidates[*found], outcomes.at(*found).value()));
+}
+
+std::optional<ExitCode> Shrinker::RunOriginal(RunOutcome* outcome) {
+  const RunSpec& spec = options_.recipe.spec;
+  env::Result<RunOutcome> first = RunOne(spec, true);
+  if (!first.ok()) {
+    fmt::print(stderr, "musth: {}\n", first.status().message());
+    return first.status().code() == env::Code::kInvalid ? kExitUsage
+                                                        : kExitHarness;
+  }
+  std::string unmatched = DescribeUnmatched(spec, *first);
+  if (!unmatched.empty()) {
+    fmt::print(options_.out, "{}: the recipe no longer fits\n{}",
+               options_.target, unmatched);
+    return kExitNoFit;
+  }
+  if (!first->harness_failure.empty()) {
+    fmt::print(options_.out, "HARNESS FAILURE seed {}: {}\n", spec.seed,
+               first->harness_failure);
+    return kExitHarness;
+  }
+  if (first->broken.empty()) {
+    fmt::print(options_.out,
+               "{}: every promise was kept, there is nothing to shrink\n",
+               options_.target);
+    return kExitNoFit;
+  }
+  *outcome = std::move(first).value();
+  promise_ = outcome->broken.front().promise;
+  oracle_ = outcome->broken.front().oracle;
+  return std::nullopt;
+}
+
+std::optional<ShrinkState> Shrinker::Start(const RunOutcome& outcome) {
+  if (outcome.record == nullptr) return std::nullopt;
+  ShrinkState state = StateOf(options_.recipe.spec, *outcome.record);
+  env::Result<RunOutcome> again = RunOne(ToSpec(state), false);
+  if (!SameFailure(again)) return std::nullopt;
+  return Pruned(std::move(state), *again);
+}
+
+ShrinkState Shrinker::Minimize(ShrinkState start) {
+  using Pass = MinimizePass<ShrinkState>;
+  Minimizer<ShrinkState>::Options options;
+  options.key = KeyOf;
+  options.first_failing = [this](const std::vector<ShrinkState>& candidates) {
+    return FirstFailing(candidates);
+  };
+  options.exhausted = [this] { return Exhausted(); };
+  options.width = static_cast<size_t>(options_.workers);
+  size_t before = 0;
+  uint64_t runs_before = 0;
+  options.on_begin = [&](const Pass& pass, const ShrinkState& state) {
+    before = pass.parts(state).size();
+    runs_before = result_.runs;
+  };
+  options.on_end = [&](const Pass& pass, const ShrinkState& state) {
+    if (!options_.show_passes || result_.runs == runs_before) return;
+    fmt::print(options_.out, "  {:<12} {:>5} -> {:<5} {:>5} runs   {}\n",
+               pass.name, before, pass.parts(state).size(),
+               result_.runs - runs_before, Describe(SizeOf(state)));
+    std::fflush(options_.out);
+  };
+  Minimizer<ShrinkState> minimizer(std::move(options));
+  ShrinkState state = minimizer.Run(std::move(start), ShrinkPasses());
+  result_.one_minimal = minimizer.one_minimal();
+  return state;
+}
+
+std::string Shrinker::NameOfTarget() const {
+  const std::string& target = options_.target;
+  if (target.find_first_not_of("0123456789") == std::string::npos) {
+    return fmt::format("{}-{}", promise_, target);
+  }
+  size_t slash = target.rfind('/');
+  std::string name =
+      slash == std::string::npos ? target : target.substr(slash + 1);
+  size_t dot = name.rfind(".recipe");
+  return name.substr(0, dot);
+}
+
+ExitCode Shrinker::Write(const ShrinkState& state) {
+  RunSpec spec = ToSpec(state);
+  env::Result<RunOutcome> outcome = RunOne(spec, true);
+  env::Result<RunOutcome> again = RunOne(spec, false);
+  if (!SameFailure(outcome) || !SameFailure(again) ||
+      outcome->hash != again->hash) {
+    fmt::print(options_.out,
+               "{}: the shrunk recipe does not break {} when it is run again\n",
+               options_.target, promise_);
+    return kExitHarness;
+  }
+  Recipe recipe = RecipeOfFinding(spec, *outcome);
+  recipe.expect_promise = promise_;
+  std::string name = fmt::format("{}/{}", options_.out_dir, NameOfTarget());
+  result_.recipe_path = name + ".shrunk.recipe";
+  result_.script_path = name + ".script";
+  std::string script = ScriptOf(spec, *outcome);
+  for (const auto& [path, text] :
+       {std::make_pair(result_.recipe_path, FormatRecipe(recipe)),
+        std::make_pair(result_.script_path, script)}) {
+    env::Status status = WriteFile(UserPath(path), text);
+    if (status.ok()) continue;
+    fmt::print(stderr, "musth: {}\n", status.message());
+    return kExitUsage;
+  }
+  result_.size = SizeOf(state);
+  fmt::print(options_.out, "{}: {} still broken with {}; {} runs, {:.1f} s\n",
+             options_.target, promise_, Describe(result_.size), result_.runs,
+             result_.cpu_s);
+  fmt::print(options_.out, "{}\n",
+             result_.one_minimal
+                 ? "1-minimal: no single part can be left out"
+                 : fmt::format("not 1-minimal: the budget of {} s ran out",
+                               options_.budget_s));
+  fmt::print(options_.out, "script: {}\nreplay: {}\n", result_.script_path,
+             ReplayCommand(options_.invocation, spec, result_.recipe_path));
+  return kExitBroken;
+}
+
+ExitCode Shrinker::Run() {
+  std::fflush(nullptr);
+  RunOutcome outcome;
+  std::optional<ExitCode> stop = RunOriginal(&outcome);
+  if (stop.has_value()) return *stop;
+  std::optional<ShrinkState> start = Start(outcome);
+  if (!start.has_value()) {
+    fmt::print(options_.out,
+               "{}: {} is broken (seen by {}), but not any more when the run "
+               "is written out without its seed; it cannot be shrunk\n",
+               options_.target, promise_, oracle_);
+    return kExitHarness;
+  }
+  if (options_.show_passes) {
+    fmt::print(options_.out, "{}: {} broken, seen by {}; {}\n", options_.target,
+               promise_, oracle_, Describe(SizeOf(*start)));
+  }
+  return Write(Minimize(std::move(*start)));
+}
+
+}  // namespace replay

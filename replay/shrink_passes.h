@@ -1,0 +1,32 @@
+// What the shrinker tries to leave out, in which order.
+//
+// Faults first, because that makes the most readable recipe; then crashes,
+// preemptions, what a power loss left, sessions, statements, rows and values,
+// and last the knobs.
+#ifndef MUSTH_REPLAY_SHRINK_PASSES_H_
+#define MUSTH_REPLAY_SHRINK_PASSES_H_
+
+#include <string>
+#include <vector>
+
+#include "replay/minimize.h"
+#include "replay/shrink_state.h"
+
+namespace replay {
+
+using ShrinkPass = MinimizePass<ShrinkState>;
+
+std::vector<ShrinkPass> ShrinkPasses();
+
+// The rows of "INSERT INTO t ... VALUES (..), (..)": text up to the first row,
+// the rows with their parentheses, what follows. Empty rows: no such statement.
+struct InsertText {
+  std::string head;
+  std::vector<std::string> rows;
+  std::string tail;
+};
+InsertText SplitInsert(const std::string& sql);
+
+}  // namespace replay
+
+#endif  // MUSTH_REPLAY_SHRINK_PASSES_H_
