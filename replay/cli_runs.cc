@@ -6,10 +6,12 @@
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "replay/check_cmd.h"
 #include "replay/cli.h"
 #include "replay/export_cmd.h"
+#include "replay/knob_diff.h"
 #include "replay/replay_cmd.h"
 #include "replay/shrink.h"
 #include "replay/sql_cmd.h"
@@ -36,6 +38,18 @@ void AddTraceDiff(CLI::App* trace, Action* action) {
   });
 }
 
+ExitCode RunAgainst(const std::vector<std::string>& settings, Recipe recipe,
+                    const std::string& out_dir) {
+  env::Result<faults::KnobSettings> against = ParseKnobFlags("--against", settings);
+  if (!against.ok()) return UsageError(against.status());
+  KnobDiffOptions options;
+  options.recipe = std::move(recipe);
+  options.against = std::move(against).value();
+  options.out_dir = out_dir;
+  options.out = stdout;
+  return RunKnobDiff(options, MakeRunner());
+}
+
 }  // namespace
 
 void AddReplay(CLI::App* musth, const Invocation& invocation, Action* action) {
@@ -45,6 +59,7 @@ void AddReplay(CLI::App* musth, const Invocation& invocation, Action* action) {
     CommonFlags common;
     std::string target;
     std::string page;
+    std::vector<std::string> against;
     std::optional<uint64_t> until;
     bool gdb = false;
     bool any_hash = false;
@@ -59,6 +74,10 @@ void AddReplay(CLI::App* musth, const Invocation& invocation, Action* action) {
                   "tell what happened to this page: records, writes, fsyncs, "
                   "what crashes left, redo")
       ->type_name("REL:BLOCK");
+  app->add_option("--against", flags->against,
+                  "run it under this setting, too, and show what differs")
+      ->type_name("NAME=VALUE")
+      ->allow_extra_args(false);
   app->add_option("--until", flags->until,
                   "show the events up to this one instead of a verdict")
       ->type_name("EVENT");
@@ -76,6 +95,10 @@ void AddReplay(CLI::App* musth, const Invocation& invocation, Action* action) {
       env::Result<Recipe> recipe =
           RecipeFromTarget(flags->target, flags->common.spec);
       if (!recipe.ok()) return UsageError(recipe.status());
+      if (!flags->against.empty()) {
+        return RunAgainst(flags->against, std::move(recipe).value(),
+                          flags->common.out_dir);
+      }
       ReplayOptions options;
       options.target = flags->target;
       options.recipe = std::move(recipe).value();

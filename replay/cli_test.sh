@@ -56,6 +56,9 @@ expect 2 "expected --until EVENT" replay 1 --gdb
 [ -s "$dir/gdb/musth.gdb" ] || failures=$((failures + 1))
 expect 0 "as written at event" replay 5 --page t1:0
 expect 2 "expected REL:BLOCK" replay 5 --page t1
+expect 0 "the runs part at event" replay 7 --knob atomic8k=on \
+  --against full_page_writes=off
+expect 2 "against: expected NAME=VALUE" replay 5 --against rows
 expect 2 "the run has no such table" replay 5 --page nowhere:0
 expect 0 "20 seeds of pg-contract" campaign --seeds 20 --hashes a --json b
 expect 0 "20 seeds" campaign --seeds 20 --order backward --hashes c

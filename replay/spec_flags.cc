@@ -62,6 +62,25 @@ env::Result<properties::ScriptSource> ReadScript(const std::string& flag) {
 
 }  // namespace
 
+env::Result<faults::KnobSettings> ParseKnobFlags(
+    std::string_view flag, const std::vector<std::string>& texts) {
+  faults::KnobSettings settings;
+  for (const std::string& text : texts) {
+    size_t equals = text.find('=');
+    if (equals == std::string::npos) {
+      return Invalid(
+          fmt::format("{}: expected NAME=VALUE, found \"{}\"", flag, text));
+    }
+    std::string name = text.substr(0, equals);
+    std::string value = text.substr(equals + 1);
+    faults::Knobs scratch;
+    env::Status status = faults::SetKnob(&scratch, name, value);
+    if (!status.ok()) return Of(std::string(flag), status);
+    settings.emplace_back(std::move(name), std::move(value));
+  }
+  return settings;
+}
+
 env::Result<properties::RunSpec> SpecFromFlags(const SpecFlags& flags) {
   properties::RunSpec spec;
   env::Status status = faults::CheckProfileName(flags.profile);
@@ -72,19 +91,7 @@ env::Result<properties::RunSpec> SpecFromFlags(const SpecFlags& flags) {
     if (!status.ok()) return Of("--plant", status);
     spec.planted.push_back(name);
   }
-  for (const std::string& knob : flags.knobs) {
-    size_t equals = knob.find('=');
-    if (equals == std::string::npos) {
-      return Invalid(
-          fmt::format("--knob: expected NAME=VALUE, found \"{}\"", knob));
-    }
-    std::string name = knob.substr(0, equals);
-    std::string value = knob.substr(equals + 1);
-    faults::Knobs scratch;
-    status = faults::SetKnob(&scratch, name, value);
-    if (!status.ok()) return Of("--knob", status);
-    spec.knobs.emplace_back(std::move(name), std::move(value));
-  }
+  ASSIGN_OR_RETURN(spec.knobs, ParseKnobFlags("--knob", flags.knobs));
   for (const std::string& flag : flags.scripts) {
     ASSIGN_OR_RETURN(properties::ScriptSource script, ReadScript(flag));
     spec.scripts.push_back(std::move(script));

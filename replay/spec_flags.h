@@ -7,11 +7,17 @@
 #include <string_view>
 #include <vector>
 
+#include "faults/swarm.h"
 #include "properties/run.h"
 #include "replay/recipe.h"
 #include "sim/env/status.h"
 
 namespace replay {
+
+// Knobs and values of "NAME=VALUE" texts, which `flag` was given.
+// Errors: kInvalid, beginning with the flag.
+env::Result<faults::KnobSettings> ParseKnobFlags(std::string_view flag,
+                                         const std::vector<std::string>& texts);
 
 struct SpecFlags {
   std::string profile = "pg-contract";
