@@ -38,8 +38,10 @@ def elements(vector):
         yield first.dereference()
         first += 1
 
+# A std::unique_ptr with the default deleter is laid out as its pointer.
 def pointee(unique):
-    return unique["_M_t"]["_M_t"]["_M_head_impl"]
+    pointer = unique.type.template_argument(0).pointer()
+    return unique.address.cast(pointer.pointer()).dereference()
 
 def text(string):
     return string["_M_dataplus"]["_M_p"].string()
@@ -70,7 +72,8 @@ class MusthFibers(gdb.Command):
             name = text(task["name"])
             if argument and argument not in name or int(fiber) == 0:
                 continue
-            print("---- %s[%d], %s" % (name, int(task["id"]), task["state"]))
+            state = str(task["state"]).rsplit("::k", 1)[-1].lower()
+            print("---- %s[%d], %s" % (name, int(task["id"]), state))
             if not fiber["suspended_"]:
                 print("     it runs, or has not run yet")
                 continue
