@@ -282,6 +282,16 @@ std::vector<std::string> KnobNames() {
   return names;
 }
 
+std::vector<std::string> DrawnKnobValues(std::string_view name) {
+  std::vector<std::string> values;
+  const KnobInfo* info = Find(name);
+  if (info == nullptr) return values;
+  for (const Choice& choice : info->choices) {
+    if (choice.share > 0) values.push_back(Format(*info, choice.value));
+  }
+  return values;
+}
+
 env::Result<std::string> GetKnob(const Knobs& knobs, std::string_view name) {
   const KnobInfo* info = Find(name);
   if (info == nullptr) return Unknown(name);

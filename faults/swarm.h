@@ -90,6 +90,9 @@ using KnobSettings = std::vector<std::pair<std::string, std::string>>;
 
 // Names of all knobs, sorted.
 std::vector<std::string> KnobNames();
+// The values of a knob that seeds draw, as text, simplest first; empty if it is
+// never drawn or unknown.
+std::vector<std::string> DrawnKnobValues(std::string_view name);
 // The knob's value as text. Errors: kInvalid for an unknown knob, naming the
 // known ones.
 env::Result<std::string> GetKnob(const Knobs& knobs, std::string_view name);

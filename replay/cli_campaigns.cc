@@ -11,6 +11,7 @@
 
 #include "faults/planted_bugs.h"
 #include "faults/profile.h"
+#include "faults/swarm.h"
 #include "replay/campaign.h"
 #include "replay/cli.h"
 #include "replay/junit.h"
@@ -104,6 +105,7 @@ struct MutantFlags {
   SpecFlags spec;
   std::vector<std::string> bugs;
   bool all = false;
+  bool ablation = false;
   std::string scheduler;
   MutantOptions options;
 };
@@ -126,6 +128,9 @@ ExitCode MeasureMutants(MutantFlags flags) {
   env::Result<properties::RunSpec> spec = SpecFromFlags(flags.spec);
   if (!spec.ok()) return UsageError(spec.status());
   flags.options.spec = std::move(spec).value();
+  if (flags.ablation) {
+    flags.options.schedulers = faults::DrawnKnobValues("strategy");
+  }
   flags.options.bugs = std::move(flags.bugs);
   if (flags.options.workers == 0) flags.options.workers = Cores();
   flags.options.out = stdout;
@@ -212,11 +217,12 @@ void AddMerge(CLI::App* musth, Action* action) {
   });
 }
 
-void AddMutants(CLI::App* musth, Action* action) {
+void AddMutants(CLI::App* musth, const Invocation& invocation, Action* action) {
   CLI::App* app = musth->add_subcommand(
       "mutants", "measure how soon campaigns notice planted bugs");
   auto flags = std::make_shared<MutantFlags>();
   flags->options.workers = 0;
+  flags->options.invocation = invocation;
   app->add_option("bugs", flags->bugs, "planted bugs")->type_name("NAME...");
   app->add_flag("--all", flags->all, "all planted bugs");
   app->add_option("--seeds", flags->options.seeds, "at most N for each bug")
@@ -235,6 +241,16 @@ void AddMutants(CLI::App* musth, Action* action) {
   app->add_option("--scheduler", flags->scheduler,
                   "use this strategy alone (knob strategy)")
       ->type_name("NAME");
+  app->add_flag("--ablation", flags->ablation,
+                "measure each bug with each scheduler alone, too");
+  app->add_option("--shrink", flags->options.shrink_budget_s,
+                  "shrink the first failing seed of each bug, in so many CPU "
+                  "seconds")
+      ->type_name("SECONDS")
+      ->check(CLI::Range(0.0, 1e6));
+  app->add_option("--out", flags->options.out_dir, "where its recipes go")
+      ->type_name("DIR")
+      ->capture_default_str();
   app->add_option("--workers", flags->options.workers,
                   "processes (default: one per core)")
       ->check(CLI::Range(1, 1024));

@@ -40,7 +40,8 @@ void AddTraceDiff(CLI::App* trace, Action* action) {
 
 ExitCode RunAgainst(const std::vector<std::string>& settings, Recipe recipe,
                     const std::string& out_dir) {
-  env::Result<faults::KnobSettings> against = ParseKnobFlags("--against", settings);
+  env::Result<faults::KnobSettings> against =
+      ParseKnobFlags("--against", settings);
   if (!against.ok()) return UsageError(against.status());
   KnobDiffOptions options;
   options.recipe = std::move(recipe);

@@ -52,7 +52,7 @@ ExitCode Main(int argc, char** argv) {
   AddCheck(&musth, &action);
   AddSql(&musth, &action);
   AddMerge(&musth, &action);
-  AddMutants(&musth, &action);
+  AddMutants(&musth, invocation, &action);
   try {
     musth.parse(argc, argv);
   } catch (const CLI::Success& help) {

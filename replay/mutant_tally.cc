@@ -29,6 +29,59 @@ std::string RateOf(const MutantTally& tally) {
                      kPerSeeds * interval.low, kPerSeeds * interval.high);
 }
 
+double Share(const MutantTally& tally) {
+  return static_cast<double>(tally.failing) / static_cast<double>(tally.seeds);
+}
+
+// "4 statements, 0 preemptions, 1 fault in 0.4 s".
+std::string SizeOf(const MutantTally& tally) {
+  if (!tally.shrunk.has_value()) return "";
+  const ShrunkFinding& shrunk = *tally.shrunk;
+  return fmt::format("{} statements, {} preemptions, {} faults in {:.1f} s{}",
+                     shrunk.statements, shrunk.preemptions, shrunk.faults,
+                     shrunk.cpu_s, shrunk.one_minimal ? "" : ", not minimal");
+}
+
+// The upper one of two in the middle.
+template <typename T>
+T Median(std::vector<T> values) {
+  std::sort(values.begin(), values.end());
+  return values[values.size() / 2];
+}
+
+std::string Medians(const std::vector<MutantTally>& tallies) {
+  std::vector<uint64_t> statements;
+  std::vector<uint64_t> preemptions;
+  std::vector<uint64_t> faults;
+  std::vector<double> cpu_s;
+  uint64_t minimal = 0;
+  for (const MutantTally& tally : tallies) {
+    if (!tally.shrunk.has_value()) continue;
+    statements.push_back(tally.shrunk->statements);
+    preemptions.push_back(tally.shrunk->preemptions);
+    faults.push_back(tally.shrunk->faults);
+    cpu_s.push_back(tally.shrunk->cpu_s);
+    minimal += tally.shrunk->one_minimal ? 1 : 0;
+  }
+  if (statements.empty()) return "";
+  return fmt::format(
+      "\n{} findings were shrunk, {} of them until no single part can be left "
+      "out. At the\nmedian {} statements, {} preemptions and {} faults are "
+      "left after {:.1f} s of CPU time.\n",
+      statements.size(), minimal, Median(statements), Median(preemptions),
+      Median(faults), Median(cpu_s));
+}
+
+// "3 (a, b, c)".
+std::string Listed(const std::vector<std::string>& names) {
+  if (names.empty()) return "none";
+  std::string text = fmt::format("{} (", names.size());
+  for (const std::string& name : names) {
+    text += (&name == names.data() ? "" : ", ") + name;
+  }
+  return text + ")";
+}
+
 // "ack 53, content 11", the most frequent first.
 std::string Ranked(const std::map<std::string, uint64_t>& counts) {
   std::vector<std::pair<std::string, uint64_t>> ranked(counts.begin(),
@@ -46,6 +99,7 @@ std::string Ranked(const std::map<std::string, uint64_t>& counts) {
 ordered_json JsonOf(const MutantTally& tally) {
   ordered_json json;
   json["bug"] = tally.bug;
+  json["scheduler"] = tally.scheduler;
   json["seeds"] = tally.seeds;
   json["failing"] = tally.failing;
   json["harness_failures"] = tally.harness_failures;
@@ -54,6 +108,13 @@ ordered_json JsonOf(const MutantTally& tally) {
   json["cpu_to_first_s"] = tally.cpu_to_first_s;
   json["oracles"] = tally.oracles;
   json["promises"] = tally.promises;
+  if (tally.shrunk.has_value()) {
+    json["shrunk"]["statements"] = tally.shrunk->statements;
+    json["shrunk"]["preemptions"] = tally.shrunk->preemptions;
+    json["shrunk"]["faults"] = tally.shrunk->faults;
+    json["shrunk"]["cpu_s"] = tally.shrunk->cpu_s;
+    json["shrunk"]["one_minimal"] = tally.shrunk->one_minimal ? 1 : 0;
+  }
   json["finished"] = tally.finished ? 1 : 0;
   return json;
 }
@@ -61,6 +122,7 @@ ordered_json JsonOf(const MutantTally& tally) {
 MutantTally ReadTally(JsonReader in) {
   MutantTally tally;
   tally.bug = in.Text("bug");
+  tally.scheduler = in.Text("scheduler");
   tally.seeds = in.Count("seeds");
   tally.failing = in.Count("failing");
   tally.harness_failures = in.Count("harness_failures");
@@ -69,6 +131,13 @@ MutantTally ReadTally(JsonReader in) {
   tally.cpu_to_first_s = in.Number("cpu_to_first_s");
   tally.oracles = in.Counts("oracles");
   tally.promises = in.Counts("promises");
+  std::vector<std::string> keys = in.Keys();
+  if (std::find(keys.begin(), keys.end(), "shrunk") != keys.end()) {
+    JsonReader shrunk = in.Object("shrunk");
+    tally.shrunk = {shrunk.Count("statements"), shrunk.Count("preemptions"),
+                    shrunk.Count("faults"), shrunk.Number("cpu_s"),
+                    shrunk.Count("one_minimal") != 0};
+  }
   tally.finished = in.Count("finished") != 0;
   return tally;
 }
@@ -139,22 +208,58 @@ env::Result<MutantTable> MutantTable::FromJson(std::string_view text,
   return table;
 }
 
-std::string MutantTable::ToMarkdown() const {
-  uint64_t found = 0;
-  for (const MutantTally& tally : tallies) found += tally.failing > 0 ? 1 : 0;
-  std::string text = fmt::format(
-      "# The tester's power\n\n"
-      "Written by `musth mutants`; do not edit. Build: {}.\n{}.\n\n"
-      "Failing seeds are given for 20,000 seeds, with the 95 % confidence "
-      "interval (Wilson);\noracles and promises with the number of failing "
-      "seeds in which they spoke. {} of {}\nbugs were found.\n\n"
-      "| bug | family | seeds run | failing per 20,000 | first seed | CPU s to "
-      "it | oracles | promises |\n|---|---|---|---|---|---|---|---|\n",
-      build, spec, found, tallies.size());
+Ablation Compare(const std::vector<MutantTally>& tallies) {
+  Ablation result;
+  std::vector<std::string> bugs;
+  std::map<std::pair<std::string, std::string>, const MutantTally*> cells;
+  auto note = [](std::vector<std::string>* names, const std::string& name) {
+    if (std::find(names->begin(), names->end(), name) == names->end()) {
+      names->push_back(name);
+    }
+  };
   for (const MutantTally& tally : tallies) {
+    if (tally.scheduler.empty() || tally.seeds == 0) continue;
+    note(&result.schedulers, tally.scheduler);
+    note(&bugs, tally.bug);
+    cells[{tally.bug, tally.scheduler}] = &tally;
+  }
+  for (const std::string& bug : bugs) {
+    const MutantTally* best = nullptr;
+    for (const std::string& scheduler : result.schedulers) {
+      auto cell = cells.find({bug, scheduler});
+      if (cell == cells.end()) continue;
+      if (best == nullptr || Share(*cell->second) > Share(*best)) {
+        best = cell->second;
+      }
+    }
+    Interval leader = ConfidenceOf(best->failing, best->seeds);
+    bool alone = true;
+    for (const std::string& scheduler : result.schedulers) {
+      auto cell = cells.find({bug, scheduler});
+      if (cell == cells.end() || cell->second == best) continue;
+      alone &= ConfidenceOf(cell->second->failing, cell->second->seeds).high <
+               leader.low;
+    }
+    if (alone) result.best_for[best->scheduler].push_back(bug);
+    auto baseline = cells.find({bug, std::string(kBaselineScheduler)});
+    if (baseline == cells.end() || best->failing == 0) continue;
+    if (10 * Share(*baseline->second) <= Share(*best)) {
+      result.hard_for_baseline.push_back(bug);
+    }
+  }
+  return result;
+}
+
+std::string MutantTable::MainTable() const {
+  std::string text =
+      "| bug | family | seeds run | failing per 20,000 | first seed | CPU s to "
+      "it | shrunk to | oracles | promises |\n"
+      "|---|---|---|---|---|---|---|---|---|\n";
+  for (const MutantTally& tally : tallies) {
+    if (!tally.scheduler.empty()) continue;
     const faults::PlantedBug* bug = faults::FindPlantedBug(tally.bug);
     text += fmt::format(
-        "| {} | {} | {}{} | {} | {} | {} | {} | {} |\n", tally.bug,
+        "| {} | {} | {}{} | {} | {} | {} | {} | {} | {} |\n", tally.bug,
         bug == nullptr ? "" : bug->component, tally.seeds,
         tally.finished ? "" : " so far", RateOf(tally),
         tally.first_seed.has_value() ? fmt::format("{}", *tally.first_seed)
@@ -162,13 +267,66 @@ std::string MutantTable::ToMarkdown() const {
         tally.first_seed.has_value()
             ? fmt::format("{:.2f}", tally.cpu_to_first_s)
             : fmt::format("> {:.0f}", tally.cpu_s),
-        Ranked(tally.oracles), Ranked(tally.promises));
+        SizeOf(tally), Ranked(tally.oracles), Ranked(tally.promises));
   }
   for (const MutantTally& tally : tallies) {
     if (tally.harness_failures == 0) continue;
-    text += fmt::format("\n{}: {} harness failures.\n", tally.bug,
-                        tally.harness_failures);
+    text += fmt::format("\n{}{}{}: {} harness failures.\n", tally.bug,
+                        tally.scheduler.empty() ? "" : " with ",
+                        tally.scheduler, tally.harness_failures);
   }
+  return text + Medians(tallies);
+}
+
+std::string MutantTable::SchedulerTable() const {
+  Ablation ablation = Compare(tallies);
+  if (ablation.schedulers.empty()) return "";
+  std::string text =
+      "\n## One scheduler alone\n\nFailing per 20,000 seeds when every seed "
+      "is scheduled in the same way; in bold the\nbest one of a bug whose "
+      "interval is above all others'.\n\n| bug |";
+  std::string rule = "\n|---|";
+  for (const std::string& scheduler : ablation.schedulers) {
+    text += fmt::format(" {} |", scheduler);
+    rule += "---|";
+  }
+  text += rule;
+  std::string row_of;
+  for (const MutantTally& tally : tallies) {
+    if (tally.scheduler.empty()) continue;
+    if (tally.bug != row_of) text += fmt::format("\n| {} |", tally.bug);
+    row_of = tally.bug;
+    const std::vector<std::string>& leads = ablation.best_for[tally.scheduler];
+    bool best = std::find(leads.begin(), leads.end(), row_of) != leads.end();
+    text += fmt::format(" {0}{1}{0} |", best ? "**" : "", RateOf(tally));
+  }
+  text += "\n\n";
+  for (const std::string& scheduler : ablation.schedulers) {
+    text += fmt::format("- {}: best for {}.\n", scheduler,
+                        Listed(ablation.best_for[scheduler]));
+  }
+  text += fmt::format(
+      "\nFound by {} at a tenth of the best scheduler's rate or less: {}.\n",
+      kBaselineScheduler, Listed(ablation.hard_for_baseline));
+  return text;
+}
+
+std::string MutantTable::ToMarkdown() const {
+  uint64_t found = 0;
+  uint64_t bugs = 0;
+  for (const MutantTally& tally : tallies) {
+    if (!tally.scheduler.empty()) continue;
+    ++bugs;
+    found += tally.failing > 0 ? 1 : 0;
+  }
+  std::string text = fmt::format(
+      "# The tester's power\n\n"
+      "Written by `musth mutants`; do not edit. Build: {}.\n{}.\n\n"
+      "Failing seeds are given for 20,000 seeds, with the 95 % confidence "
+      "interval (Wilson);\noracles and promises with the number of failing "
+      "seeds in which they spoke. {} of {}\nbugs were found.\n\n",
+      build, spec, found, bugs);
+  text += MainTable() + SchedulerTable();
   text +=
       "\n## Not planted\n\nHistorical bugs that the engine cannot host yet, "
       "and what it lacks for them.\n\n"

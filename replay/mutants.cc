@@ -10,6 +10,7 @@
 
 #include "replay/outcome_codec.h"
 #include "replay/recipe.h"
+#include "replay/shrink.h"
 #include "replay/user_files.h"
 
 namespace replay {
@@ -71,7 +72,13 @@ Mutants::Mutants(const MutantOptions& options, Runner runner)
   table_.spec = Describe(options_);
   for (const std::string& bug : options_.bugs) {
     table_.tallies.emplace_back().bug = bug;
+    for (const std::string& scheduler : options_.schedulers) {
+      MutantTally& tally = table_.tallies.emplace_back();
+      tally.bug = bug;
+      tally.scheduler = scheduler;
+    }
   }
+  wanted_ = table_.tallies.size();
 }
 
 env::Status Mutants::GoOn() {
@@ -90,16 +97,18 @@ env::Status Mutants::GoOn() {
                         options_.state_file, table.build, table.spec,
                         table_.build, table_.spec)};
   }
-  std::map<std::string, MutantTally> before;
-  for (MutantTally& tally : table.tallies) before[tally.bug] = std::move(tally);
+  std::map<std::pair<std::string, std::string>, MutantTally> before;
+  for (MutantTally& tally : table.tallies) {
+    before[{tally.bug, tally.scheduler}] = std::move(tally);
+  }
   for (MutantTally& tally : table_.tallies) {
-    auto found = before.find(tally.bug);
+    auto found = before.find({tally.bug, tally.scheduler});
     if (found == before.end()) continue;
     tally = std::move(found->second);
     before.erase(found);
   }
   // What was measured without being asked for now is not thrown away.
-  for (auto& [bug, tally] : before) table_.tallies.push_back(std::move(tally));
+  for (auto& [key, tally] : before) table_.tallies.push_back(std::move(tally));
   return {};
 }
 
@@ -108,15 +117,46 @@ env::Status Mutants::SaveState() const {
   return ReplaceFile(UserPath(options_.state_file), table_.ToJson());
 }
 
-// In a worker.
-WorkerPool::Answer Mutants::Work(const std::string& bug, uint64_t seed) {
+properties::RunSpec Mutants::SpecOf(const MutantTally& tally,
+                                    uint64_t seed) const {
   properties::RunSpec spec = options_.spec;
   spec.seed = seed;
-  spec.planted = {bug};
+  spec.planted = {tally.bug};
+  if (!tally.scheduler.empty()) {
+    spec.knobs.emplace_back("strategy", tally.scheduler);
+  }
+  return spec;
+}
+
+// In a worker.
+WorkerPool::Answer Mutants::Work(const MutantTally& tally, uint64_t seed) {
   double before_s = OwnCpuSeconds();
   env::Result<properties::RunOutcome> outcome =
-      runner_(spec, properties::RunOptions());
+      runner_(SpecOf(tally, seed), properties::RunOptions());
   return Encode(outcome, OwnCpuSeconds() - before_s);
+}
+
+void Mutants::Shrink(MutantTally* tally) {
+  if (options_.shrink_budget_s <= 0 || !tally->first_seed.has_value() ||
+      !tally->scheduler.empty() || tally->shrunk.has_value()) {
+    return;
+  }
+  ShrinkOptions options;
+  options.target = tally->bug + ".recipe";
+  options.recipe.spec = SpecOf(*tally, *tally->first_seed);
+  options.out_dir = options_.out_dir;
+  options.workers = options_.workers;
+  options.budget_s = options_.shrink_budget_s;
+  options.timeout_s = options_.timeout_s;
+  options.show_passes = false;
+  options.stop = [this] { return interrupt_.Interrupted(); };
+  options.invocation = options_.invocation;
+  options.out = options_.out;
+  Shrinker shrinker(options, runner_);
+  if (shrinker.Run() != kExitBroken) return;
+  const ShrinkResult& result = shrinker.result();
+  tally->shrunk = {result.size.statements, result.size.preemptions,
+                   result.size.faults, result.cpu_s, result.one_minimal};
 }
 
 bool Mutants::Enough(const MutantTally& tally) const {
@@ -128,7 +168,7 @@ bool Mutants::RunBatch(MutantTally* tally) {
   uint64_t first = tally->seeds;
   uint64_t last = std::min(first + kBatch, options_.seeds);
   WorkerPool pool({options_.workers, kBatch, options_.timeout_s},
-                  [&](uint64_t seed) { return Work(tally->bug, seed); });
+                  [&](uint64_t seed) { return Work(*tally, seed); });
   for (uint64_t seed = first; seed < last; ++seed) pool.Submit(seed);
   std::map<uint64_t, WorkerPool::Result> results;
   while (pool.pending() > 0) {
@@ -148,12 +188,15 @@ bool Mutants::Measure(MutantTally* tally) {
     if (!status.ok()) fmt::print(stderr, "musth: {}\n", status.message());
   }
   tally->finished = true;
+  std::string name = tally->bug;
+  if (!tally->scheduler.empty()) name += " with " + tally->scheduler;
   fmt::print(options_.out, "{}: {} of {} seeds fail, first {}, {:.1f} s CPU\n",
-             tally->bug, tally->failing, tally->seeds,
+             name, tally->failing, tally->seeds,
              tally->first_seed.has_value()
                  ? fmt::format("{}", *tally->first_seed)
                  : "none",
              tally->cpu_s);
+  Shrink(tally);
   std::fflush(options_.out);
   return true;
 }
@@ -165,7 +208,7 @@ ExitCode Mutants::Run() {
     return kExitUsage;
   }
   std::fflush(nullptr);
-  for (size_t i = 0; i < options_.bugs.size(); ++i) {
+  for (size_t i = 0; i < wanted_; ++i) {
     if (!Measure(&table_.tallies[i])) {
       fmt::print(options_.out, "interrupted at {}\n", table_.tallies[i].bug);
       break;

@@ -17,6 +17,7 @@
 #include "replay/exit_codes.h"
 #include "replay/interrupt_fd.h"
 #include "replay/mutant_tally.h"
+#include "replay/report.h"
 #include "replay/runner.h"
 #include "replay/worker_pool.h"
 
@@ -25,11 +26,19 @@ namespace replay {
 struct MutantOptions {
   properties::RunSpec spec;       // but for seed and planted bugs
   std::vector<std::string> bugs;  // names, in the order of the table
-  uint64_t seeds = 20000;         // at most, for each bug
-  uint64_t enough = 100;          // failing seeds
-  double budget_s = 0;            // CPU seconds for each bug; 0: no limit
+  // Each bug is measured with the schedulers that seeds draw, and then with
+  // each of these alone.
+  std::vector<std::string> schedulers;
+  uint64_t seeds = 20000;  // at most, for each bug
+  uint64_t enough = 100;   // failing seeds
+  double budget_s = 0;     // CPU seconds for each bug; 0: no limit
   int workers = 1;
   int timeout_s = 120;
+  // Shrink the first failing seed of each bug, in so many CPU seconds; 0: do
+  // not. The recipes go to out_dir, as BUG.shrunk.recipe.
+  double shrink_budget_s = 0;
+  std::string out_dir = "musth-out";
+  Invocation invocation;
   std::string state_file;  // as CampaignOptions::state_file
   std::string table_file;  // Markdown; empty: to out
   std::FILE* out = nullptr;
@@ -52,12 +61,15 @@ class Mutants {
   // False: interrupted.
   bool Measure(MutantTally* tally);
   bool RunBatch(MutantTally* tally);
-  WorkerPool::Answer Work(const std::string& bug, uint64_t seed);
+  WorkerPool::Answer Work(const MutantTally& tally, uint64_t seed);
+  void Shrink(MutantTally* tally);
+  properties::RunSpec SpecOf(const MutantTally& tally, uint64_t seed) const;
   bool Enough(const MutantTally& tally) const;
 
   MutantOptions options_;
   Runner runner_;
   MutantTable table_;
+  size_t wanted_ = 0;  // the first tallies; others were measured before
   InterruptFd interrupt_;
 };
 

@@ -54,6 +54,53 @@ TEST(MutantTally, CountsSeedsNotVerdicts) {
   EXPECT_EQ(tally.promises, (std::map<std::string, uint64_t>{{"DUR", 2}}));
 }
 
+MutantTally Measured(const char* bug, const char* scheduler, uint64_t failing) {
+  MutantTally tally;
+  tally.bug = bug;
+  tally.scheduler = scheduler;
+  tally.seeds = 2000;
+  tally.failing = failing;
+  if (failing > 0) tally.first_seed = 0;
+  return tally;
+}
+
+TEST(Ablation, TheBestStandsAloneOnlyIfNoIntervalOverlaps) {
+  Ablation ablation = Compare(
+      {Measured("clear", "", 900), Measured("clear", "random-walk", 20),
+       Measured("clear", "pos", 200), Measured("clear", "pct", 40),
+       Measured("close", "random-walk", 0), Measured("close", "pos", 30),
+       Measured("close", "pct", 25), Measured("unseen", "random-walk", 0),
+       Measured("unseen", "pos", 0), Measured("unseen", "pct", 0)});
+  EXPECT_EQ(ablation.schedulers,
+            (std::vector<std::string>{"random-walk", "pos", "pct"}));
+  EXPECT_EQ(
+      ablation.best_for,
+      (std::map<std::string, std::vector<std::string>>{{"pos", {"clear"}}}));
+  EXPECT_EQ(ablation.hard_for_baseline,
+            (std::vector<std::string>{"clear", "close"}));
+}
+
+TEST(MutantTable, SurvivesItsFileAndShowsSchedulersBesideEachOther) {
+  MutantTable table;
+  table.tallies = {Measured("a", "", 10), Measured("a", "random-walk", 3),
+                   Measured("a", "pos", 300)};
+  table.tallies[0].shrunk = {4, 1, 2, 0.5, true};
+  std::string json = table.ToJson();
+  env::Result<MutantTable> read = MutantTable::FromJson(json, "state");
+  ASSERT_TRUE(read.ok()) << read.status().message();
+  EXPECT_EQ(read->ToJson(), json);
+  std::string text = read->ToMarkdown();
+  for (const char* expected :
+       {"4 statements, 1 preemptions, 2 faults in 0.5 s",
+        "1 findings were shrunk, 1 of them",
+        "| bug | random-walk | pos |\n|---|---|---|\n| a | 30 (",
+        ") | **3000 (", "- random-walk: best for none.",
+        "- pos: best for 1 (a)",
+        "tenth of the best scheduler's rate or less: 1 (a)."}) {
+    EXPECT_NE(text.find(expected), std::string::npos) << expected << text;
+  }
+}
+
 class MutantsTest : public ::testing::Test {
  protected:
   void SetUp() override {
@@ -118,7 +165,7 @@ TEST_F(MutantsTest, StopsAfterWholeBatchesWhateverTheWorkers) {
   EXPECT_NE(table.find("| wal_not_read |  | 1000 | 0 (0–77) | - | > "),
             std::string::npos)
       << table;
-  EXPECT_NE(table.find("| content 22 | DUR 22 |"), std::string::npos);
+  EXPECT_NE(table.find("|  | content 22 | DUR 22 |"), std::string::npos);
 }
 
 TEST_F(MutantsTest, InterruptedMeasurementGoesOnWhereItWas) {
@@ -153,6 +200,24 @@ TEST_F(MutantsTest, DeadWorkersAreCountedAndTheMeasurementGoesOn) {
   EXPECT_EQ(table_.tallies[0].failing, 22u);
   EXPECT_EQ(table_.tallies[0].harness_failures, 1u);
   EXPECT_EQ(table_.tallies[1].seeds, 1000u);
+}
+
+TEST_F(MutantsTest, EachSchedulerIsMeasuredAloneBesideThePortfolio) {
+  options_.bugs = {"clog_not_synced"};
+  options_.schedulers = {"random-walk", "pos"};
+  options_.enough = 1000;
+  EXPECT_EQ(Run([](const RunSpec& spec, const RunOptions&) {
+              if (spec.knobs.empty()) return Failing({"content"});
+              EXPECT_EQ(spec.knobs[0].first, "strategy");
+              bool seen = spec.knobs[0].second == "pos" && spec.seed % 4 == 0;
+              return seen ? Failing({"content"}) : RunOutcome();
+            }),
+            kExitKept);
+  ASSERT_EQ(table_.tallies.size(), 3u);
+  EXPECT_EQ(table_.tallies[0].failing, 1000u);
+  EXPECT_EQ(table_.tallies[1].failing, 0u);
+  EXPECT_EQ(table_.tallies[2].failing, 250u);
+  EXPECT_EQ(table_.tallies[2].scheduler, "pos");
 }
 
 TEST_F(MutantsTest, BudgetEndsABugAfterABatch) {
