@@ -1,27 +1,17 @@
 #include "replay/until.h"
 
+#include <string_view>
+
 namespace replay {
 namespace {
 
 constexpr size_t kLines = 60;
 
-}  // namespace
-
-Until::Until(uint64_t seq) : seq_(seq), tail_(kLines) {}
-
-void Until::OnEvent(const env::Event& event) {
-  if (reached_) return;
-  tail_.OnEvent(event);
-  if (event.seq < seq_) return;
-  reached_ = true;
-  MusthReachedEvent(event.seq);
-}
-
 // A suspended fiber's registers lie where its context points to, in the order
 // of Boost.Context's jump_fcontext for System V x86-64: x87 and SSE control
 // words, r12, r13, r14, r15, rbx, rbp, rip.
-std::string GdbScript() {
-  return R"gdb(# Musth: stops at an event; `musth-fibers` then shows where every
+constexpr std::string_view kGdbScript =
+    R"gdb(# Musth: stops at an event; `musth-fibers` then shows where every
 # process of the simulated node stands. Wants a build with debug information
 # (bazel build -c dbg //:musth).
 set pagination off
@@ -91,7 +81,20 @@ MusthFibers()
 end
 run
 )gdb";
+
+}  // namespace
+
+Until::Until(uint64_t seq) : seq_(seq), tail_(kLines) {}
+
+void Until::OnEvent(const env::Event& event) {
+  if (reached_) return;
+  tail_.OnEvent(event);
+  if (event.seq < seq_) return;
+  reached_ = true;
+  MusthReachedEvent(event.seq);
 }
+
+std::string GdbScript() { return std::string(kGdbScript); }
 
 }  // namespace replay
 
