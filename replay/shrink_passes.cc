@@ -483,6 +483,43 @@ States SimplerValues(const ShrinkState& state, const Parts& parts) {
   return {std::move(next)};
 }
 
+// Literals of one character over and over, which a reader would rather see as a
+// call of repeat().
+constexpr size_t kRepeated = 24;
+
+bool Repeats(const std::string& sql, std::pair<size_t, size_t> literal) {
+  auto [from, to] = literal;
+  return to - from - 2 >= kRepeated &&
+         sql.find_first_not_of(sql[from + 1], from + 1) == to - 1;
+}
+
+Parts SpellingParts(const ShrinkState& state) {
+  Parts parts;
+  for (const ShrinkStatement& s : state.statements) {
+    auto literals = LongLiterals(s.sql);
+    for (size_t i = 0; i < literals.size(); ++i) {
+      if (Repeats(s.sql, literals[i])) parts.push_back(s.part << kRowBits | i);
+    }
+  }
+  return parts;
+}
+
+States ShorterSpelling(const ShrinkState& state, const Parts& parts) {
+  PartSet set(parts);
+  ShrinkState next = state;
+  for (ShrinkStatement& s : next.statements) {
+    auto literals = LongLiterals(s.sql);
+    for (size_t i = literals.size(); i-- > 0;) {
+      if (!set.Has(s.part << kRowBits | i)) continue;
+      auto [from, to] = literals[i];
+      s.sql.replace(
+          from, to - from,
+          fmt::format("repeat('{}', {})", s.sql[from + 1], to - from - 2));
+    }
+  }
+  return {std::move(next)};
+}
+
 // ---- Knobs
 
 States WithoutKnobs(const ShrinkState& state, const Parts& parts) {
@@ -533,6 +570,7 @@ std::vector<ShrinkPass> ShrinkPasses() {
       {"moments", MomentParts, SimplerMoments},
       {"rows", RowParts, WithoutRows},
       {"values", ValueParts, SimplerValues},
+      {"spelling", SpellingParts, ShorterSpelling},
       {"knobs", [](const ShrinkState& state) { return PartsOf(state.knobs); },
        WithoutKnobs},
   };

@@ -84,8 +84,7 @@ TEST(ShrinkState, SaysTheRecordInARecipesWords) {
   EXPECT_EQ(spec.sessions[1].text,
             "SELECT v FROM t;\n\\sleep 5000 us\nCHECKPOINT;\n");
   ASSERT_EQ(spec.schedule.size(), 3u);
-  EXPECT_EQ(spec.schedule[0].ToString(),
-            "w0/h0/i0/s1@s1.q2 7 -> w0/h0/i0/s2");
+  EXPECT_EQ(spec.schedule[0].ToString(), "w0/h0/i0/s1@s1.q2 7 -> w0/h0/i0/s2");
   EXPECT_EQ(spec.schedule[1].mark, "s2.q3");
   EXPECT_EQ(spec.directions,
             (std::vector<std::string>{
@@ -111,8 +110,7 @@ TEST(ShrinkState, StatementsThatStayAreNumberedAnewEverywhere) {
   RunSpec spec = ToSpec(without[0]);
   EXPECT_EQ(spec.sessions[1].text, "\\sleep 5000 us\nCHECKPOINT;\n");
   EXPECT_EQ(spec.schedule[1].mark, "s2.q2");
-  EXPECT_EQ(spec.directions[0],
-            "crash task-kill s2 at write 4 during s2.q2");
+  EXPECT_EQ(spec.directions[0], "crash task-kill s2 at write 4 during s2.q2");
 }
 
 TEST(ShrinkState, ACrashOutlivesTheStatementThatItIsCountedFrom) {
@@ -125,11 +123,11 @@ TEST(ShrinkState, ACrashOutlivesTheStatementThatItIsCountedFrom) {
     EXPECT_EQ(spec.schedule.size(), 2u);  // its own line is gone
     lines.push_back(spec.directions[0]);
   }
-  EXPECT_EQ(lines, (std::vector<std::string>{
-                       "crash process-crash at end",
-                       "crash task-kill after s2.q2",
-                       "crash task-kill s2 at write 4 during s2.q2",
-                       "crash task-kill s2 at write 4"}));
+  EXPECT_EQ(lines,
+            (std::vector<std::string>{
+                "crash process-crash at end", "crash task-kill after s2.q2",
+                "crash task-kill s2 at write 4 during s2.q2",
+                "crash task-kill s2 at write 4"}));
 }
 
 TEST(ShrinkState, WhatPlayedNoRoleIsPruned) {
@@ -179,6 +177,21 @@ TEST(ShrinkPasses, RowsGoOneByOneAndOneStays) {
             "INSERT INTO t VALUES (2, 0)");
   EXPECT_EQ(pass.without(state, parts)[0].statements[1].sql,
             "INSERT INTO t VALUES (2, 0)");
+}
+
+TEST(ShrinkPasses, LongRunsOfOneLetterAreSaidInShort) {
+  ShrinkState state = StateOf(Original(), Record());
+  std::string run(30, 'k');
+  state.statements[1].sql =
+      "INSERT INTO t VALUES (1, '" + run + "'), (2, '" + run + "x'), (3, 'kk')";
+  const auto& pass = PassNamed("spelling");
+  std::vector<uint64_t> parts = pass.parts(state);
+  ASSERT_EQ(parts.size(), 1u);
+  ShrinkState shorter = pass.without(state, parts)[0];
+  EXPECT_EQ(shorter.statements[1].sql,
+            "INSERT INTO t VALUES (1, repeat('k', 30)), (2, '" + run +
+                "x'), (3, 'kk')");
+  EXPECT_TRUE(pass.parts(shorter).empty());
 }
 
 TEST(ShrinkPasses, InsertsAreSplitOutsideOfQuotes) {
