@@ -29,8 +29,11 @@ void Yields(benchmark::State& state, const sim::StrategyOptions& strategy,
     world.set_crash_hooks(hooks);
     env::Tasks* env_tasks = world.env(host).tasks;
     for (int i = 0; i < tasks; ++i) {
-      world.SpawnRoot(host, "task", [env_tasks, tasks] {
-        for (int k = 0; k < 1'000'000 / tasks; ++k) env_tasks->Yield(0);
+      world.SpawnRoot(host, "task", [env_tasks, tasks, i] {
+        for (int k = 0; k < 1'000'000 / tasks; ++k) {
+          auto resource = static_cast<uint64_t>((k + i) % 4);
+          env_tasks->Yield(0, env::Access::Numbered(resource, k % 2 == 0));
+        }
       });
     }
     world.Run();
@@ -57,6 +60,28 @@ BENCHMARK(RandomWalkSwitch)
     ->Arg(8)
     ->Arg(16)
     ->Unit(benchmark::kMillisecond);
+
+// Ranks, an access at each point, and as many switches as the strategy makes of
+// it: every task works on the same few resources.
+void Ranked(benchmark::State& state, sim::StrategyKind kind) {
+  sim::StrategyOptions strategy;
+  strategy.kind = kind;
+  strategy.switch_denominator = 1;
+  strategy.depth = 3;
+  int tasks = static_cast<int>(state.range(0));
+  for (int i = 0; i < tasks; ++i) {
+    strategy.pilot.Add(env::SiteHash("task"), env::AccessGroup::kOther,
+                       static_cast<uint64_t>(1'000'000 / tasks));
+  }
+  if (kind == sim::StrategyKind::kPct) strategy.max_run = 1;  // to switch
+  Yields(state, strategy, tasks, nullptr);
+}
+void Pos(benchmark::State& state) { Ranked(state, sim::StrategyKind::kPos); }
+void Pct(benchmark::State& state) { Ranked(state, sim::StrategyKind::kPct); }
+void Surw(benchmark::State& state) { Ranked(state, sim::StrategyKind::kSurw); }
+BENCHMARK(Pos)->Arg(4)->Arg(8)->Arg(16)->Unit(benchmark::kMillisecond);
+BENCHMARK(Pct)->Arg(4)->Arg(8)->Arg(16)->Unit(benchmark::kMillisecond);
+BENCHMARK(Surw)->Arg(4)->Arg(8)->Arg(16)->Unit(benchmark::kMillisecond);
 
 // One yield in eight switches: what a campaign sees.
 void RandomWalkStay(benchmark::State& state) {

@@ -122,8 +122,15 @@ std::vector<KnobInfo> WorldKnobs() {
             {{0, 4}, {1, 1}, {2, 1}}),
       Number("shutdown_after", &Knobs::shutdown_after, 1, 1000000,
              {{1, 1}, {4, 2}, {9, 2}, {17, 2}, {33, 1}, {70, 1}}),
-      Named("strategy", &Knobs::strategy, 0, {"random-walk", "round-robin"},
-            {{0, 9}, {1, 1}}),
+      Named("strategy", &Knobs::strategy, 0,
+            {"random-walk", "round-robin", "pos", "pct", "surw", "delay",
+             "starve"},
+            {{0, 20}, {2, 35}, {3, 20}, {4, 15}, {5, 5}, {6, 5}}),
+      Number("strategy_depth", &Knobs::strategy_depth, 1, 1000,
+             {{1, 1}, {2, 1}, {3, 1}, {4, 1}, {5, 1}}),
+      Named("surw_set", &Knobs::surw_set, 0,
+            {"all", "wal", "pages", "procarray", "locks"},
+            {{0, 2}, {1, 1}, {2, 1}, {3, 1}, {4, 1}}),
       Number("switch_denominator", &Knobs::switch_denominator, 1, 1000000,
              {{32, 2}, {16, 2}, {8, 3}, {4, 3}, {2, 2}, {1, 1}}),
       Number("timer_denominator", &Knobs::timer_denominator, 1, 1000000,
@@ -267,6 +274,25 @@ bool MayDraw(const KnobInfo& info, const Profile& profile,
   return true;
 }
 
+uint32_t GroupsOf(SurwSet set) {
+  using env::AccessGroup;
+  switch (set) {
+    case SurwSet::kAll:
+      break;
+    case SurwSet::kLog:
+      return sim::GroupBit(AccessGroup::kLog);
+    case SurwSet::kPages:
+      return sim::GroupBit(AccessGroup::kPage);
+    case SurwSet::kSessions:
+      return sim::GroupBit(AccessGroup::kSessions);
+    case SurwSet::kLocks:
+      return sim::GroupBit(AccessGroup::kLocks);
+  }
+  return sim::GroupBit(AccessGroup::kLog) | sim::GroupBit(AccessGroup::kPage) |
+         sim::GroupBit(AccessGroup::kSessions) |
+         sim::GroupBit(AccessGroup::kLocks);
+}
+
 bool Overridden(const KnobSettings& overrides, std::string_view name) {
   for (const auto& [knob, value] : overrides) {
     if (knob == name) return true;
@@ -384,7 +410,23 @@ sim::StrategyOptions StrategyOptionsOf(const Knobs& knobs) {
   options.switch_denominator = static_cast<uint32_t>(knobs.switch_denominator);
   options.timer_denominator = static_cast<uint32_t>(knobs.timer_denominator);
   options.quantum = options.switch_denominator;
+  options.depth = static_cast<uint32_t>(knobs.strategy_depth);
+  if (options.kind == sim::StrategyKind::kSurw) {
+    options.groups = GroupsOf(static_cast<SurwSet>(knobs.surw_set));
+  }
   return options;
+}
+
+bool WantsPilot(const Knobs& knobs) {
+  switch (static_cast<sim::StrategyKind>(knobs.strategy)) {
+    case sim::StrategyKind::kPct:
+      return knobs.strategy_depth > 1;
+    case sim::StrategyKind::kSurw:
+    case sim::StrategyKind::kDelay:
+      return true;
+    default:
+      return false;
+  }
 }
 
 std::string ToString(const Knobs& knobs) {

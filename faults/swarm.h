@@ -27,6 +27,9 @@
 
 namespace faults {
 
+// Kinds of shared state whose interleavings SURW samples.
+enum class SurwSet : uint8_t { kAll, kLog, kPages, kSessions, kLocks };
+
 // Every field is a knob of the same name, without the unit; switches are 0 and
 // 1, choices by name are the values of the enum named beside them. The initial
 // values are the simplest ones.
@@ -73,6 +76,10 @@ struct Knobs {
   // The scheduler: a task that could go on is left in 1 of so many points; a
   // timer fires early in 1 of so many.
   int64_t strategy = 0;  // sim::StrategyKind, without kRecorded
+  // pct: the depth of the bugs it looks for; delay: how many delays.
+  int64_t strategy_depth = 1;
+  // surw: whose interleavings it samples; SurwSet.
+  int64_t surw_set = 0;
   int64_t switch_denominator = 32;
   int64_t timer_denominator = 128;
 
@@ -111,6 +118,8 @@ env::Result<Knobs> DrawKnobs(sim::Choices& choices, const Profile& profile,
 
 sim::DiskOptions DiskOptionsOf(const Knobs& knobs);
 sim::StrategyOptions StrategyOptionsOf(const Knobs& knobs);
+// Whether the strategy wants to know what a run of the plan does (sim/pilot.h).
+bool WantsPilot(const Knobs& knobs);
 
 // "shared_buffers=8 wal_segment_size=64K ...": all knobs, in one line.
 std::string ToString(const Knobs& knobs);

@@ -14,6 +14,7 @@
 #include "properties/cluster_template.h"
 #include "properties/export.h"
 #include "properties/pgbench.h"
+#include "properties/pilot_run.h"
 #include "properties/run_driver.h"
 #include "properties/run_recorder.h"
 #include "properties/session_plan.h"
@@ -165,6 +166,33 @@ void SetWorld(const RunSpec& spec, const RunOptions& options, RunParts* parts) {
   }
 }
 
+env::Result<std::unique_ptr<sim::Disk>> FreshDisk(RunContext& context,
+                                                  const RunParts& parts) {
+  return context.impl().templates.Fresh(
+      parts.config, faults::DiskOptionsOf(parts.knobs),
+      static_cast<uint32_t>(parts.knobs.wal_room_bytes));
+}
+
+// Lets a strategy that must know it count what the plan does. Requires: the
+// plan, config and strategy.
+env::Status SetPilot(RunContext& context, const RunSpec& spec,
+                     RunParts* parts) {
+  if (parts->world.strategy.kind == sim::StrategyKind::kRecorded ||
+      !faults::WantsPilot(parts->knobs)) {
+    return {};
+  }
+  PilotParts pilot;
+  pilot.seed = spec.seed;
+  pilot.base = spec.base;
+  pilot.config = parts->config;
+  pilot.planted = parts->planted;
+  ASSIGN_OR_RETURN(pilot.disk, FreshDisk(context, *parts));
+  pilot.plan = &parts->plan;
+  pilot.stacks = &context.impl().stacks;
+  parts->world.strategy.pilot = RunPilot(std::move(pilot));
+  return {};
+}
+
 // One run of the spec as it is, without looking at known gaps.
 env::Result<RunOutcome> RunOnce(RunContext& context, const RunSpec& spec,
                                 const RunOptions& options,
@@ -190,13 +218,11 @@ env::Result<RunOutcome> RunOnce(RunContext& context, const RunSpec& spec,
   ASSIGN_OR_RETURN(parts.plan, MakePlan(spec, parts.knobs, choices));
   ASSIGN_OR_RETURN(std::vector<std::string> unmatched_edits,
                    ApplyEdits(spec.plan_edits, &parts.plan));
-  ASSIGN_OR_RETURN(parts.disk,
-                   context.impl().templates.Fresh(
-                       parts.config, faults::DiskOptionsOf(parts.knobs),
-                       static_cast<uint32_t>(parts.knobs.wal_room_bytes)));
+  ASSIGN_OR_RETURN(parts.disk, FreshDisk(context, parts));
   parts.world.choices = &choices;
   parts.world.stacks = &context.impl().stacks;
   SetWorld(spec, options, &parts);
+  RETURN_IF_ERROR(SetPilot(context, spec, &parts));
   parts.by_session = !spec.sessions.empty();
   parts.statements = &context.impl().statements;
   parts.keep_crashed = options.export_crashed;

@@ -85,6 +85,8 @@ struct RunStats {
   std::map<std::string, Family> families;
   // Crash point (site or device step) -> crash kind -> hits.
   std::map<std::string, std::map<std::string, uint64_t>> crash_points;
+  // The strategy that chose who runs -> 1.
+  std::map<std::string, uint64_t> schedulers;
   // Contract row ("C5") -> count.
   std::map<std::string, uint64_t> known_gaps;
   // What oracles that may have nothing to look at have looked at -> count.

@@ -164,6 +164,7 @@ class RunDriver : public sim::EventSubscriber, public ClientObserver {
   void Fail(std::string why);
   void CheckLegality();
   void FillStats();
+  std::string SchedulerName() const;
 
   RunParts parts_;
   faults::FaultCounters counters_;

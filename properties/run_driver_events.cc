@@ -233,7 +233,15 @@ void RunDriver::CheckLegality() {
   }
 }
 
+std::string RunDriver::SchedulerName() const {
+  if (parts_.world.strategy.kind == sim::StrategyKind::kRecorded) {
+    return "recorded";
+  }
+  return faults::GetKnob(parts_.knobs, "strategy").value();
+}
+
 void RunDriver::FillStats() {
+  ++outcome_.stats.schedulers[SchedulerName()];
   RunStats& stats = outcome_.stats;
   outcome_.hash = world_.hash();
   stats.steps = world_.steps();

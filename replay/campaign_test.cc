@@ -153,6 +153,7 @@ TEST_F(CampaignTest, JsonHasExactlyTheseKeys) {
                                          "known_gaps",
                                          "judged",
                                          "outside",
+                                         "schedulers",
                                          "faults",
                                          "crash_points",
                                          "illegal_crashes",

@@ -24,6 +24,7 @@ namespace {
 
 struct CampaignFlags {
   CommonFlags common;
+  std::string scheduler;
   std::string seeds = "10000";
   std::string shard;
   std::string order = "forward";
@@ -39,6 +40,21 @@ struct CampaignFlags {
   std::string state_file;
 };
 
+// --scheduler NAME is --knob strategy=NAME. Empty: drawn per seed.
+void ForceScheduler(std::string name, std::vector<std::string>* knobs) {
+  if (name.empty()) return;
+  if (name == "random") name = "random-walk";
+  knobs->push_back("strategy=" + name);
+}
+
+CLI::Option* AddSchedulerFlag(CLI::App* app, std::string* name) {
+  return app
+      ->add_option("--scheduler", *name,
+                   "use this strategy alone: random, pos, pct, surw, delay, "
+                   "starve, round-robin")
+      ->type_name("NAME");
+}
+
 // Bazel's sharding protocol, or what --shard says.
 env::Result<Shard> ShardOf(const CampaignFlags& flags) {
   if (!flags.shard.empty()) return ParseShard(flags.shard);
@@ -52,7 +68,9 @@ env::Result<Shard> ShardOf(const CampaignFlags& flags) {
 
 env::Result<CampaignOptions> CampaignOptionsOf(const CampaignFlags& flags) {
   CampaignOptions options;
-  ASSIGN_OR_RETURN(options.spec, SpecFromFlags(flags.common.spec));
+  SpecFlags spec = flags.common.spec;
+  ForceScheduler(flags.scheduler, &spec.knobs);
+  ASSIGN_OR_RETURN(options.spec, SpecFromFlags(spec));
   ASSIGN_OR_RETURN(SeedRange seeds, ParseSeeds(flags.seeds));
   ASSIGN_OR_RETURN(Shard shard, ShardOf(flags));
   options.first_seed = seeds.first;
@@ -122,9 +140,7 @@ ExitCode MeasureMutants(MutantFlags flags) {
     env::Status status = faults::CheckPlantedName(bug);
     if (!status.ok()) return UsageError(status);
   }
-  if (!flags.scheduler.empty()) {
-    flags.spec.knobs.push_back("strategy=" + flags.scheduler);
-  }
+  ForceScheduler(flags.scheduler, &flags.spec.knobs);
   env::Result<properties::RunSpec> spec = SpecFromFlags(flags.spec);
   if (!spec.ok()) return UsageError(spec.status());
   flags.options.spec = std::move(spec).value();
@@ -146,6 +162,7 @@ void AddCampaign(CLI::App* musth, const Invocation& invocation,
   auto flags = std::make_shared<CampaignFlags>();
   flags->common.invocation = invocation;
   AddSpecFlags(app, &flags->common.spec);
+  AddSchedulerFlag(app, &flags->scheduler);
   app->add_option("--seeds", flags->seeds, "the first N seeds, or A to B")
       ->type_name("N|A..B")
       ->capture_default_str();
@@ -238,9 +255,7 @@ void AddMutants(CLI::App* musth, const Invocation& invocation, Action* action) {
                   "CPU seconds for each bug (default: no limit)")
       ->type_name("S")
       ->check(CLI::PositiveNumber);
-  app->add_option("--scheduler", flags->scheduler,
-                  "use this strategy alone (knob strategy)")
-      ->type_name("NAME");
+  AddSchedulerFlag(app, &flags->scheduler);
   app->add_flag("--ablation", flags->ablation,
                 "measure each bug with each scheduler alone, too");
   app->add_option("--shrink", flags->options.shrink_budget_s,

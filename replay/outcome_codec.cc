@@ -126,6 +126,7 @@ void ArchiveStats(Archive& archive, Stats& stats) {
   archive.Map(stats.known_gaps, kEachWord);
   archive.Map(stats.judged, kEachWord);
   archive.Map(stats.outside, kEachWord);
+  archive.Map(stats.schedulers, kEachWord);
 }
 
 constexpr auto kEachOverride = [](auto& a, auto& o) {

@@ -32,6 +32,13 @@ bool OtherBuild(const Recipe& recipe) {
   return !recipe.build.empty() && recipe.build != BuildId();
 }
 
+// Who chose whose turn it was.
+void PrintScheduler(const ReplayOptions& options, const RunOutcome& outcome) {
+  for (const auto& [name, count] : outcome.stats.schedulers) {
+    fmt::print(options.out, "scheduler {}\n", name);
+  }
+}
+
 // The verdict on a run whose hash is in order.
 ExitCode Conclude(const ReplayOptions& options, const RunOutcome& outcome) {
   const Recipe& recipe = options.recipe;
@@ -41,6 +48,7 @@ ExitCode Conclude(const ReplayOptions& options, const RunOutcome& outcome) {
                "recoveries, {} commits acknowledged\n",
                recipe.spec.seed, outcome.hash, outcome.stats.crashes,
                outcome.stats.recoveries, outcome.stats.acked_commits);
+    PrintScheduler(options, outcome);
     for (const auto& [row, count] : outcome.stats.known_gaps) {
       fmt::print(options.out, "known PostgreSQL gap {}\n", row);
     }
@@ -55,6 +63,7 @@ ExitCode Conclude(const ReplayOptions& options, const RunOutcome& outcome) {
     return kExitKept;
   }
   fmt::print(options.out, "{}", DescribeBroken(recipe.spec, outcome));
+  PrintScheduler(options, outcome);
   std::string path = options.target;
   if (path.find_first_not_of("0123456789") == std::string::npos) {
     path = fmt::format("{}/{}-{}.recipe", options.out_dir,

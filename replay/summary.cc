@@ -48,6 +48,7 @@ void Summary::AddCounters(const Stats& stats) {
   AddCounts(stats.known_gaps, &known_gaps);
   AddCounts(stats.judged, &judged);
   AddCounts(stats.outside, &outside);
+  AddCounts(stats.schedulers, &schedulers);
   AddFamilies(stats.families, &families);
   for (const auto& [point, kinds] : stats.crash_points) {
     AddCounts(kinds, &crash_points[point]);
@@ -160,6 +161,13 @@ std::string Summary::ToText() const {
       crashes, per_seed(crashes), recoveries, seeds_crashed_in_recovery,
       100 * per_seed(seeds_crashed_in_recovery), acked_commits, in_doubt,
       statements_predicted, Unpredicted());
+  if (!schedulers.empty()) {
+    text += "  schedulers:";
+    for (const auto& [name, runs] : schedulers) {
+      text += fmt::format(" {} {}", name, runs);
+    }
+    text += '\n';
+  }
   if (!families.empty()) {
     text += fmt::format("  {:<16}{:>10}{:>10}{:>10}{:>10}{:>10}{:>10}\n",
                         "fault", "injected", "masked", "detected", "repaired",

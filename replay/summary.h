@@ -55,6 +55,7 @@ struct Summary {
   std::map<std::string, uint64_t> known_gaps;
   std::map<std::string, uint64_t> judged;
   std::map<std::string, uint64_t> outside;
+  std::map<std::string, uint64_t> schedulers;  // seeds by strategy
   std::map<std::string, properties::RunStats::Family> families;
   std::map<std::string, std::map<std::string, uint64_t>> crash_points;
   // What the campaign set out to run; after Merge all of them.

@@ -84,6 +84,7 @@ std::string Summary::ToJson() const {
   json["known_gaps"] = JsonOf(known_gaps);
   json["judged"] = JsonOf(judged);
   json["outside"] = JsonOf(outside);
+  json["schedulers"] = JsonOf(schedulers);
   json["faults"] = ordered_json::object();
   for (const auto& [name, family] : families) {
     json["faults"][name] = {{"enabled_runs", family.enabled_runs},
@@ -137,6 +138,7 @@ Summary Summary::Read(JsonReader in) {
   summary.known_gaps = in.Counts("known_gaps");
   summary.judged = in.Counts("judged");
   summary.outside = in.Counts("outside");
+  summary.schedulers = in.Counts("schedulers");
   ReadFamilies(in.Object("faults"), &summary);
   JsonReader points = in.Object("crash_points");
   for (const std::string& point : points.Keys()) {

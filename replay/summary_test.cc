@@ -32,6 +32,7 @@ Summary Sample(uint64_t first_seed, uint64_t last_seed) {
   summary.known_gaps["C5"] = 1;
   summary.judged["pages"] = 9;
   summary.outside["C19"] = 1;
+  summary.schedulers["pct"] = 10;
   properties::RunStats::Family& family = summary.families["fsync_failure"];
   family.enabled_runs = 3;
   family.injected = 4;

@@ -62,7 +62,7 @@ env::TaskId Host::StartRoot(std::string_view name, std::function<void()> body) {
       ->id;
 }
 
-Operation Host::Pass(env::SiteId site) {
+Operation Host::Pass(env::SiteId site, const env::Access& next) {
   SIM_CHECK(site < sites_.size());
   Site& s = sites_[site];
   ++s.hits;
@@ -70,6 +70,7 @@ Operation Host::Pass(env::SiteId site) {
   op.place = s.place;
   op.site = site;
   op.node_site = true;
+  op.next = next;
   return op;
 }
 
@@ -88,8 +89,8 @@ env::TaskId Host::Self() {
   return self == nullptr ? env::kNoTask : self->id;
 }
 
-void Host::Yield(env::SiteId site) {
-  shared_->scheduler->Yield(Pass(site));
+void Host::Yield(env::SiteId site, env::Access next) {
+  shared_->scheduler->Yield(Pass(site, next));
   StayWhileHeld();
 }
 
@@ -103,10 +104,12 @@ void Host::StayWhileHeld() {
   }
 }
 
-void Host::Park(env::SiteId site) { shared_->scheduler->Park(Pass(site)); }
+void Host::Park(env::SiteId site, env::Access next) {
+  shared_->scheduler->Park(Pass(site, next));
+}
 
-bool Host::ParkUntil(env::SiteId site, env::TimeNs deadline) {
-  return shared_->scheduler->ParkUntil(Pass(site), deadline);
+bool Host::ParkUntil(env::SiteId site, env::TimeNs deadline, env::Access next) {
+  return shared_->scheduler->ParkUntil(Pass(site, next), deadline);
 }
 
 void Host::Unpark(env::TaskId task) { shared_->scheduler->Unpark(task); }
@@ -154,14 +157,31 @@ void Host::Emit(env::Event event) {
   shared_->hub->Emit(env_.host, Self(), &event);
 }
 
-void Host::DevicePoint(DeviceStep step, uint64_t) {
+// What a device call does after this step. Inode 0 stands for the tree.
+env::Access Host::NextOnDevice(DeviceStep step, uint64_t inode) const {
+  bool reads = step == DeviceStep::kPlain;
+  bool syncs =
+      step == DeviceStep::kSyncStart || step == DeviceStep::kSyncMiddle;
+  if (!reads && !syncs) return env::Access();
+  return env::Access::Numbered(Mix(scope_.key(), inode), syncs,
+                               env::AccessGroup::kFile);
+}
+
+void Host::DevicePoint(DeviceStep step, uint64_t inode) {
   if (shared_->scheduler->current() == nullptr) return;
+  if (step == DeviceStep::kWrite || step == DeviceStep::kMetadata) {
+    // It has happened, before this point.
+    uint64_t what = step == DeviceStep::kMetadata ? 0 : inode;
+    env::NoteAccess(env::Access::Numbered(Mix(scope_.key(), what), true,
+                                          env::AccessGroup::kFile));
+  }
   SimSite site = SiteOf(step);
   ++shared_->sim_site_hits[site];
   Operation op;
   op.place = CrashPlace::kDevice;
   op.site = site;
   op.device_step = step;
+  op.next = NextOnDevice(step, inode);
   shared_->scheduler->Yield(op);
   StayWhileHeld();
 }

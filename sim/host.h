@@ -53,9 +53,13 @@ class Host final : public env::Tasks,
   // env::Tasks
   env::TaskId Spawn(std::string_view name, std::function<void()> body) override;
   env::TaskId Self() override;
-  void Yield(env::SiteId site) override;
-  void Park(env::SiteId site) override;
-  bool ParkUntil(env::SiteId site, env::TimeNs deadline) override;
+  using env::Tasks::Park;
+  using env::Tasks::ParkUntil;
+  using env::Tasks::Yield;
+  void Yield(env::SiteId site, env::Access next) override;
+  void Park(env::SiteId site, env::Access next) override;
+  bool ParkUntil(env::SiteId site, env::TimeNs deadline,
+                 env::Access next) override;
   void Unpark(env::TaskId task) override;
   void Kill(env::TaskId task) override;
   std::optional<env::ChildExit> ReapChild() override;
@@ -87,8 +91,9 @@ class Host final : public env::Tasks,
 
   env::TaskId StartRoot(std::string_view name, std::function<void()> body);
   // Counts the site and returns the operation that passes it.
-  Operation Pass(env::SiteId site);
+  Operation Pass(env::SiteId site, const env::Access& next);
   void StayWhileHeld();
+  env::Access NextOnDevice(DeviceStep step, uint64_t inode) const;
 
   HostShared* shared_;
   std::vector<Site> sites_;

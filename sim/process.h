@@ -56,6 +56,7 @@ struct Task {
   uint64_t mark_base = 0;
   Scope scope;
   std::string name;
+  uint64_t role = 0;  // a hash of the name
   std::function<void()> body;
   std::unique_ptr<Fiber> fiber;  // null before its first run and after its end
   std::deque<env::ChildExit> exited_children;

@@ -210,21 +210,25 @@ class RaceTasks final : public env::Tasks {
     Unwatched unwatched;
     return inner_->Self();
   }
-  void Yield(env::SiteId site) override {
+  using env::Tasks::Park;
+  using env::Tasks::ParkUntil;
+  using env::Tasks::Yield;
+  void Yield(env::SiteId site, env::Access next) override {
     MaySuspend();
     Unwatched unwatched;
-    inner_->Yield(site);
+    inner_->Yield(site, next);
   }
-  void Park(env::SiteId site) override {
+  void Park(env::SiteId site, env::Access next) override {
     MaySuspend();
     Unwatched unwatched;
-    inner_->Park(site);
+    inner_->Park(site, next);
     env::RaceAcquire(Wake(inner_->Self()));
   }
-  bool ParkUntil(env::SiteId site, env::TimeNs deadline) override {
+  bool ParkUntil(env::SiteId site, env::TimeNs deadline,
+                 env::Access next) override {
     MaySuspend();
     Unwatched unwatched;
-    bool woken = inner_->ParkUntil(site, deadline);
+    bool woken = inner_->ParkUntil(site, deadline, next);
     if (woken) env::RaceAcquire(Wake(inner_->Self()));
     return woken;
   }

@@ -12,15 +12,20 @@ bool ById(const Candidate& candidate, env::TaskId id) {
   return candidate.id < id;
 }
 
+constexpr uint64_t kTaskResources = env::SiteHash("task");
+
 }  // namespace
 
 Scheduler::Scheduler(const SchedulerOptions& options)
     : options_(options),
       own_strategy_(options.custom_strategy == nullptr
-                        ? MakeStrategy(options.strategy, options.choices)
+                        ? MakeStrategy(options.strategy, options.choices,
+                                       options.world_scope)
                         : nullptr),
       strategy_(own_strategy_ == nullptr ? options.custom_strategy
                                          : own_strategy_.get()),
+      watches_(strategy_->watches()),
+      access_log_(strategy_->access_log()),
       context_(&env::Current()) {
   switch_event_.kind = env::EventKind::kSwitch;
   options_.marks |= options.strategy.kind == StrategyKind::kRecorded;
@@ -38,7 +43,9 @@ Task* Scheduler::Spawn(env::Env* host_env, env::TaskId parent,
   Task* task =
       tasks_.Add(host_env->host, parent, parent_scope, name, std::move(body));
   task->env = host_env;
+  task->role = env::SiteHash(task->name);
   MakeRunnable(task);
+  NoteTask(task->id);
   env::Event event;
   event.kind = env::EventKind::kTaskStart;
   event.a[0] = parent;
@@ -63,8 +70,10 @@ void Scheduler::RunCurrent() {
   event.a[0] = static_cast<uint64_t>(task->exit_reason);
   options_.hub->Emit(task->host, task->id, &event);
   ++steps_;
+  NoteTask(task->id);
+  NoteTask(task->parent);
   if (options_.marks) CountFromMark(task);
-  main_point_ = PointOf(task, task->sync_ops + 1, env::kNoTask);
+  main_point_ = PointOf(task, task->sync_ops + 1, env::kNoTask, env::Access());
   exited_ = task;
   Leave();
   task->fiber->ExitTo(&main_);
@@ -113,6 +122,7 @@ std::deque<env::ChildExit>& Scheduler::RootExits(env::HostId host) {
 void Scheduler::Kill(env::TaskId id) {
   Task* task = tasks_.Find(id);
   if (task == nullptr || !task->live()) return;
+  NoteTask(id);
   task->kill_pending = true;
   if (task->state != TaskState::kRunnable) MakeRunnable(task);
 }
@@ -133,10 +143,10 @@ void Scheduler::EndTasks(const std::vector<Task*>& tasks) {
 // ---- Scheduling points
 
 // Lets whoever is chosen go on; returns when this task is chosen again.
-void Scheduler::Reschedule(Task* task) {
+void Scheduler::Reschedule(Task* task, const env::Access& access) {
   bool can_stay = task->state == TaskState::kRunnable;
-  if (can_stay && runnable_.size() == 1 && timers_.empty()) return;
-  Task* next = PickAfter(task);
+  if (can_stay && runnable_.size() == 1 && timers_.empty() && !watches_) return;
+  Task* next = PickAfter(task, access);
   if (next == task) return;
   Fiber* to = &main_;
   if (next == nullptr) {
@@ -152,7 +162,7 @@ void Scheduler::Reschedule(Task* task) {
 void Scheduler::Yield(Operation op) {
   Task* task = current_;
   Point(task, op);
-  Reschedule(task);
+  Reschedule(task, op.next);
 }
 
 void Scheduler::Park(Operation op) { ParkUntil(op, env::kForever); }
@@ -160,13 +170,14 @@ void Scheduler::Park(Operation op) { ParkUntil(op, env::kForever); }
 bool Scheduler::ParkUntil(Operation op, env::TimeNs deadline_ns) {
   Task* task = current_;
   Point(task, op);
+  NoteTask(task->id);
   if (task->permit) {
     task->permit = false;
-    Reschedule(task);
+    Reschedule(task, op.next);
     return true;
   }
   if (deadline_ns <= options_.clock->now_ns()) {
-    Reschedule(task);
+    Reschedule(task, op.next);
   } else {
     Wait(task, op, TaskState::kParked, deadline_ns);
   }
@@ -194,10 +205,17 @@ void Scheduler::Wait(Task* task, Operation op, TaskState state,
   if (deadline_ns != env::kForever) {
     task->timer = timers_.Add(deadline_ns, task->id);
   }
-  Reschedule(task);
+  Reschedule(task, op.next);
+}
+
+// Who wakes a task conflicts with its going to sleep, and with its end.
+void Scheduler::NoteTask(env::TaskId id) {
+  if (id == env::kNoTask) return;
+  env::NoteAccess(env::Access::Numbered(Mix(kTaskResources, id), true));
 }
 
 void Scheduler::Unpark(env::TaskId id) {
+  NoteTask(id);
   Task* task = tasks_.Find(id);
   if (task == nullptr || !task->live()) return;
   task->permit = true;
@@ -256,10 +274,10 @@ void Scheduler::ThrowIfKilled(Task* task) {
 }
 
 // Who goes on after the running task's point; null if the run has to end.
-Task* Scheduler::PickAfter(Task* task) {
+Task* Scheduler::PickAfter(Task* task, const env::Access& access) {
   bool can_stay = task->state == TaskState::kRunnable;
   SchedulePoint point =
-      PointOf(task, task->sync_ops, can_stay ? task->id : env::kNoTask);
+      PointOf(task, task->sync_ops, can_stay ? task->id : env::kNoTask, access);
   Task* next = Decide(point);
   if (next == nullptr) {
     main_point_ = point;
@@ -274,6 +292,10 @@ Task* Scheduler::Decide(const SchedulePoint& point) {
   if (runnable_.empty()) {
     if (timers_.empty()) return nullptr;
     FireTimer();
+    if (watches_) {
+      strategy_->Begin(point, env::kForever);
+      strategy_->Runs(runnable_.front());
+    }
     return runnable_.front().task;
   }
   bool pending = !timers_.empty();
@@ -283,21 +305,25 @@ Task* Scheduler::Decide(const SchedulePoint& point) {
     if (options_.record_schedule) AddRecord(point, env::kNoTask);
     FireTimer();
   }
-  if (runnable_.size() == 1) return runnable_.front().task;
-  return Choose(point);
+  if (runnable_.size() > 1) return Choose(point);
+  if (watches_) strategy_->Runs(runnable_.front());
+  return runnable_.front().task;
 }
 
+// Requires: there are several.
 Task* Scheduler::Choose(const SchedulePoint& point) {
   size_t i = strategy_->Next(point, runnable_);
-  if (i == kKeepRunning || runnable_[i].id == point.current) {
-    if (point.current != env::kNoTask &&
-        ++run_length_ < options_.strategy.max_run) {
-      return current_;
-    }
-    i = Successor(runnable_, point.last);
+  bool stays = point.current != env::kNoTask &&
+               (i == kKeepRunning || runnable_[i].id == point.current);
+  if (stays && ++run_length_ < options_.strategy.max_run) {
+    if (watches_) strategy_->Runs(*Find(point.current));
+    return current_;
   }
+  if (stays) strategy_->TurnTaken(point.current);
+  if (stays || i == kKeepRunning) i = Successor(runnable_, point.last);
   run_length_ = 0;
   if (options_.record_schedule) AddRecord(point, runnable_[i].id);
+  if (watches_) strategy_->Runs(runnable_[i]);
   return runnable_[i].task;
 }
 
@@ -352,8 +378,9 @@ std::pair<std::string, uint64_t> Scheduler::MarkOf(env::TaskId id) const {
 }
 
 SchedulePoint Scheduler::PointOf(const Task* task, uint64_t n,
-                                 env::TaskId current) {
-  SchedulePoint point{task->scope.key(), n, current, task->id, 0, 0};
+                                 env::TaskId current,
+                                 const env::Access& access) {
+  SchedulePoint point{task->scope.key(), n, current, task->id, access, 0, 0};
   if (options_.marks && task->mark != 0) {
     point.mark_key = marks_[task->mark].key;
     point.mark_n = n - task->mark_base;
@@ -375,14 +402,19 @@ void Scheduler::MakeRunnable(Task* task) {
   task->state = TaskState::kRunnable;
   auto at =
       std::lower_bound(runnable_.begin(), runnable_.end(), task->id, ById);
-  runnable_.insert(at, {task->scope.key(), task->id, task});
+  runnable_.insert(at, {task->scope.key(), task->id, task, task->role});
+}
+
+// Null if the task is not runnable.
+const Candidate* Scheduler::Find(env::TaskId id) const {
+  auto at = std::lower_bound(runnable_.begin(), runnable_.end(), id, ById);
+  return at != runnable_.end() && at->id == id ? &*at : nullptr;
 }
 
 // A task that is not runnable is left alone.
 void Scheduler::RemoveRunnable(Task* task) {
-  auto at =
-      std::lower_bound(runnable_.begin(), runnable_.end(), task->id, ById);
-  if (at != runnable_.end() && at->id == task->id) runnable_.erase(at);
+  const Candidate* at = Find(task->id);
+  if (at != nullptr) runnable_.erase(runnable_.begin() + (at - &runnable_[0]));
 }
 
 void Scheduler::DisarmTimer(Task* task) {
@@ -401,6 +433,7 @@ void Scheduler::Enter(Task* task) {
   context_->env = task->env;
   context_->check_handler = options_.check_handler;
   context_->task = task->id;
+  context_->access_log = access_log_;
 }
 
 void Scheduler::Leave() {
@@ -463,8 +496,13 @@ Scheduler::Stop Scheduler::Run() {
   in_run_ = true;
   stop_ = Stop::kNone;
   BeginOnMain();
-  main_point_ = {
-      options_.world_scope.key(), ++runs_, env::kNoTask, env::kNoTask, 0, 0};
+  main_point_ = {options_.world_scope.key(),
+                 ++runs_,
+                 env::kNoTask,
+                 env::kNoTask,
+                 env::Access(),
+                 0,
+                 0};
   while (stop_ == Stop::kNone) {
     if (std::exchange(stop_requested_, false)) {
       stop_ = Stop::kRequested;

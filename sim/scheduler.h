@@ -51,13 +51,13 @@ class SchedulerClient {
   virtual void BeforeTimer(env::TimeNs deadline_ns) = 0;
 };
 
-// Where a task is when it reaches a scheduling point. Small enough for a
-// register.
+// Where a task is when it reaches a scheduling point, and what it does next.
 struct Operation {
   CrashPlace place = CrashPlace::kStep;
   env::SiteId site = 0;
   DeviceStep device_step = DeviceStep::kPlain;
   bool node_site = false;  // `site` is of the node's table
+  env::Access next;
 };
 
 struct SchedulerOptions {
@@ -168,19 +168,23 @@ class Scheduler {
 
   void Point(Task* task, Operation op);
   void CountFromMark(Task* task);
-  SchedulePoint PointOf(const Task* task, uint64_t n, env::TaskId current);
+  SchedulePoint PointOf(const Task* task, uint64_t n, env::TaskId current,
+                        const env::Access& next);
   void AddRecord(const SchedulePoint& point, env::TaskId next);
   void AskCrash(Task* task, Operation op);
   void StopHere(Task* task);
   void ThrowIfKilled(Task* task);
   void Wait(Task* task, Operation op, TaskState state, env::TimeNs deadline_ns);
-  [[gnu::always_inline]] inline void Reschedule(Task* task);
-  Task* PickAfter(Task* task);
+  [[gnu::always_inline]] inline void Reschedule(Task* task,
+                                                const env::Access& next);
+  Task* PickAfter(Task* task, const env::Access& next);
   Task* Decide(const SchedulePoint& point);
   Task* Choose(const SchedulePoint& point);
+  void NoteTask(env::TaskId id);
   void FireTimer();
 
   void MakeRunnable(Task* task);
+  const Candidate* Find(env::TaskId id) const;
   void RemoveRunnable(Task* task);
   void DisarmTimer(Task* task);
 
@@ -196,6 +200,8 @@ class Scheduler {
   SchedulerOptions options_;
   std::unique_ptr<Strategy> own_strategy_;
   Strategy* strategy_;
+  const bool watches_;  // the strategy does
+  env::AccessLog* const access_log_;
   TaskTable tasks_;
   EventQueue timers_;
   std::vector<Candidate> runnable_;  // sorted by id; holds the running task

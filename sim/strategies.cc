@@ -5,18 +5,15 @@
 #include <algorithm>
 #include <charconv>
 
+#include "sim/deviation_strategies.h"
 #include "sim/env/check.h"
 #include "sim/env/lookup_map.h"
+#include "sim/priority_strategies.h"
 #include "sim/sim_sites.h"
+#include "sim/surw.h"
 
 namespace sim {
 namespace {
-
-// A threshold t so that a uniform 32-bit word is >= t with the given chance.
-uint64_t Threshold(uint32_t numerator, uint32_t denominator) {
-  SIM_CHECK(denominator != 0 && numerator <= denominator);
-  return (uint64_t{1} << 32) - (uint64_t{numerator} << 32) / denominator;
-}
 
 // One draw per point. Its high half decides whether to leave the task, its low
 // half whether the timer fires, the whole word ranks the candidates by their
@@ -26,10 +23,10 @@ class RandomWalk final : public Strategy {
   RandomWalk(const StrategyOptions& options, Choices* choices)
       : choices_(choices),
         site_(env::SiteHash(SimSites()[kSimSite_switch].name)),
-        leave_at_(
-            Threshold(options.switch_numerator, options.switch_denominator)),
-        fire_at_(
-            Threshold(options.timer_numerator, options.timer_denominator)) {}
+        leave_at_(ChanceThreshold(options.switch_numerator,
+                                  options.switch_denominator)),
+        fire_at_(ChanceThreshold(options.timer_numerator,
+                                 options.timer_denominator)) {}
 
   bool Begin(const SchedulePoint& point, env::TimeNs earliest_ns) override {
     word_ = choices_->DrawKey(Stream::kSchedule, point.scope_key, site_,
@@ -170,6 +167,11 @@ env::Status BadEntry(std::string_view text) {
 
 }  // namespace
 
+uint64_t ChanceThreshold(uint32_t numerator, uint32_t denominator) {
+  SIM_CHECK(denominator != 0 && numerator <= denominator);
+  return (uint64_t{1} << 32) - (uint64_t{numerator} << 32) / denominator;
+}
+
 std::string ScheduleEntry::ToString() const {
   if (mark.empty()) return fmt::format("{} {} -> {}", task, n, next);
   return fmt::format("{}@{} {} -> {}", task, mark, n, next);
@@ -211,13 +213,24 @@ size_t Successor(std::span<const Candidate> candidates, env::TaskId id) {
 }
 
 std::unique_ptr<Strategy> MakeStrategy(const StrategyOptions& options,
-                                       Choices* choices) {
+                                       Choices* choices,
+                                       const Scope& world_scope) {
+  SIM_CHECK(choices != nullptr);
   switch (options.kind) {
     case StrategyKind::kRandomWalk:
-      SIM_CHECK(choices != nullptr);
       return std::make_unique<RandomWalk>(options, choices);
     case StrategyKind::kRoundRobin:
       return std::make_unique<RoundRobin>(options);
+    case StrategyKind::kPos:
+      return MakePos(options, choices);
+    case StrategyKind::kPct:
+      return MakePct(options, choices, world_scope);
+    case StrategyKind::kSurw:
+      return MakeSurw(options, choices);
+    case StrategyKind::kDelay:
+      return MakeDelay(options, choices, world_scope);
+    case StrategyKind::kStarve:
+      return MakeStarve(options, choices, world_scope);
     case StrategyKind::kRecorded:
       return std::make_unique<Recorded>(options);
   }

@@ -19,6 +19,8 @@
 #include "sim/choices.h"
 #include "sim/env/ids.h"
 #include "sim/env/status.h"
+#include "sim/env/tasks.h"
+#include "sim/pilot.h"
 
 namespace sim {
 
@@ -27,8 +29,16 @@ struct Task;
 enum class StrategyKind : uint8_t {
   kRandomWalk,  // switches with a fixed chance, to any runnable task
   kRoundRobin,  // switches after every `quantum` operations, in id order
+  kPos,         // partial-order sampling          sim/priority_strategies.h
+  kPct,         // probabilistic concurrency testing           the same file
+  kSurw,        // uniform over interleavings               sim/surw.h
+  kDelay,       // runs to the block, but for a few delays
+                //                                  sim/deviation_strategies.h
+  kStarve,      // random walk in which one task stands still  the same file
   kRecorded,    // follows a schedule; elsewhere keeps running
 };
+inline constexpr int kStrategyKinds =
+    static_cast<int>(StrategyKind::kRecorded) + 1;
 
 // What a schedule names where a timer fires.
 inline constexpr std::string_view kTimerName = "timer";
@@ -59,6 +69,14 @@ struct StrategyOptions {
   uint32_t timer_denominator = 128;
   // kRoundRobin: operations before a switch.
   uint32_t quantum = 1;
+  // kPct: the depth of the bugs that are looked for. kDelay: how many delays.
+  // At least 1.
+  uint32_t depth = 3;
+  // The groups (1 << env::AccessGroup) whose points count: kPct and kDelay
+  // deviate at them only, kSurw samples their interleavings.
+  uint32_t groups = kAllAccessGroups;
+  // kPct, kDelay, kSurw: what a run of the same plan did before.
+  PilotCounts pilot;
   // Fairness of every kind: after so many operations in a row of one task
   // while others could run, the next one in id order runs; after so many
   // operations of any task while a timer is pending, it fires. They keep a
@@ -74,6 +92,7 @@ struct Candidate {
   uint64_t key;  // its scope's key
   env::TaskId id;
   Task* task;
+  uint64_t role;  // of its name alone: equal in every incarnation
 };
 
 // One scheduling point.
@@ -82,6 +101,7 @@ struct SchedulePoint {
   uint64_t n;           // its n-th sync operation
   env::TaskId current;  // kNoTask: nobody can keep running (parked, exited)
   env::TaskId last;     // who reached the point
+  env::Access access;   // what it does next
   // With marks: the key of the one that its operations are counted from (0:
   // none), and how many there were since.
   uint64_t mark_key = 0;
@@ -105,15 +125,31 @@ class Strategy {
   virtual size_t Next(const SchedulePoint& point,
                       std::span<const Candidate> candidates) = 0;
 
+  // `task` keeps running, and fairness gives the turn to another one: it has
+  // had max_run operations in a row.
+  virtual void TurnTaken(env::TaskId /*task*/) {}
+
+  // If true, Begin is called at points without a choice, too, and Runs at all.
+  virtual bool watches() const { return false; }
+  // After the decision: this task goes on.
+  virtual void Runs(const Candidate& /*task*/) {}
+  // Not null: is told what tasks touch. Asked once.
+  virtual env::AccessLog* access_log() { return nullptr; }
+
   // Entries of a recorded schedule that named a task that could not run.
   virtual uint64_t misses() const { return 0; }
   // Entries of it, by index, that decided nothing.
   virtual std::vector<size_t> Unused() const { return {}; }
 };
 
-// choices is used by kRandomWalk only and outlives the strategy.
+// A threshold t so that a uniform 32-bit word is >= t with the given chance.
+uint64_t ChanceThreshold(uint32_t numerator, uint32_t denominator);
+
+// choices outlives the strategy; kRoundRobin and kRecorded draw nothing. What
+// belongs to no task is drawn in the world's scope.
 std::unique_ptr<Strategy> MakeStrategy(const StrategyOptions& options,
-                                       Choices* choices);
+                                       Choices* choices,
+                                       const Scope& world_scope);
 
 // The candidate after `id` in id order, wrapping around; never `id` itself
 // unless it is alone. Requires: candidates not empty, sorted by id.

@@ -59,6 +59,7 @@ SchedulerOptions World::Impl::MakeSchedulerOptions(
   SIM_CHECK(options.choices != nullptr);
   SchedulerOptions out;
   out.strategy = options.strategy;
+  out.custom_strategy = options.custom_strategy;
   out.choices = options.choices;
   out.max_steps = options.max_steps;
   out.poison_stacks = options.poison_stacks;

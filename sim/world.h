@@ -49,6 +49,8 @@ struct Task;
 struct WorldOptions {
   Choices* choices = nullptr;  // required; outlives the world
   StrategyOptions strategy;
+  // Takes the place of strategy.kind if not null; outlives the world.
+  Strategy* custom_strategy = nullptr;
   // Scheduling steps after which Run gives up.
   uint64_t max_steps = 100'000'000;
   // Fills each task's stack with `poison` before use: a run that depends on

@@ -40,9 +40,10 @@ struct BufferDesc {
   int usage_count = 0;
   int refcount = 0;  // backends that have it pinned
   Buffer id = kInvalidBuffer;
-  LWLock content_lock;
-  ConditionVariable io_cv;   // the end of the I/O in progress
-  ConditionVariable pin_cv;  // fewer pins
+  LWLock content_lock{env::AccessGroup::kPage};
+  // The end of the I/O in progress; fewer pins.
+  ConditionVariable io_cv{{}, env::AccessGroup::kPage};
+  ConditionVariable pin_cv{{}, env::AccessGroup::kPage};
 
   // Requires: the header lock.
   bool Is(uint32_t flag) const { return (flags & flag) != 0; }

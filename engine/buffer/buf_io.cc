@@ -86,7 +86,7 @@ void WaitForPins(Backend& be, BufferDesc& buf, const BufferTag& tag, int pins) {
   bool late = PLANTED(pin_waiter_flag_set_late);
   while (MustWaitForPins(buf, tag, pins, !late)) {
     if (late) {
-      YIELD_POINT(pin_waiter_gap);
+      YIELD_POINT_BEFORE(pin_waiter_gap, buf.pin_cv.NextChanges());
       buf.flags |= BM_PIN_COUNT_WAITER;
     }
     ConditionVariableSleep(be, buf.pin_cv);
@@ -137,7 +137,7 @@ Status FlushBuffer(Backend& be, BufferDesc& buf) {
   std::span<char, BLCKSZ> copy(LocalBuffers(be).write_copy);
   PageSetChecksumCopy(page, ChecksumBlock(be.config(), buf.tag),
                       be.config().data_checksums, copy);
-  INJECTION_POINT(buffer_flush_after_wal);
+  INJECTION_POINT_BEFORE(buffer_flush_after_wal, buf.content_lock.NextReads());
   be.env->events->Emit(env::EventKind::kPageWrite, EventPage(buf.tag),
                        static_cast<uint64_t>(buf.tag.forkNum), lsn,
                        WalFlushedUpTo(be));
@@ -151,7 +151,8 @@ Status FlushBuffer(Backend& be, BufferDesc& buf) {
       !PageIsNew(page)) {
     NoteHeldBlock(be, buf.tag.rnode, buf.tag.blockNum);
   }
-  INJECTION_POINT(buffer_flush_after_write);
+  INJECTION_POINT_BEFORE(buffer_flush_after_write,
+                         buf.content_lock.NextChanges());
   TerminateBufferIO(be, buf, /*clear_dirty=*/true, 0);
   return {};
 }

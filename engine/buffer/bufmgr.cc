@@ -33,7 +33,7 @@ Status WriteVictim(Backend& be, BufferDesc& buf) {
   // Whoever holds the lock has a pin, and the victim had none.
   SIM_CHECK(
       LWLockConditionalAcquire(be, buf.content_lock, LWLockMode::kShared));
-  INJECTION_POINT(buffer_evict_dirty);
+  INJECTION_POINT_BEFORE(buffer_evict_dirty, buf.content_lock.NextReads());
   Status status = FlushBuffer(be, buf);
   LWLockRelease(be, buf.content_lock);
   return status;

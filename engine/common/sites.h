@@ -21,15 +21,19 @@ env::SiteTable EngineSites();
 #define SITE_ID(name) static_cast<::env::SiteId>(::engine::Site::name)
 
 // A scheduling point; INJECTION_POINT is one where a crash is interesting.
-// Both do nothing outside a world (unit tests of page code).
-#define YIELD_POINT(name)                         \
-  do {                                            \
-    ::env::Env* musth_env = ::env::Current().env; \
-    if (musth_env != nullptr) {                   \
-      musth_env->tasks->Yield(SITE_ID(name));     \
-    }                                             \
+// Both do nothing outside a world (unit tests of page code). With _BEFORE the
+// point says what follows it until the next one (env::Access); without, that is
+// nothing that another process looks at.
+#define YIELD_POINT_BEFORE(name, access)              \
+  do {                                                \
+    ::env::Env* musth_env = ::env::Current().env;     \
+    if (musth_env != nullptr) {                       \
+      musth_env->tasks->Yield(SITE_ID(name), access); \
+    }                                                 \
   } while (false)
+#define YIELD_POINT(name) YIELD_POINT_BEFORE(name, ::env::Access())
 #define INJECTION_POINT(name) YIELD_POINT(name)
+#define INJECTION_POINT_BEFORE(name, access) YIELD_POINT_BEFORE(name, access)
 
 // True where the planted bug `name` is switched on; constant false in builds
 // without planted bugs.

@@ -15,6 +15,7 @@ bool IsWaiting(const ConditionVariable& cv, env::TaskId task) {
 }
 
 void Join(Backend& be, ConditionVariable& cv) {
+  env::NoteAccess(&cv, true);
   if (!IsWaiting(cv, be.pid)) cv.waiters.push_back(be.pid);
   LocalIpc(be).sleep_target = &cv;
 }
@@ -44,11 +45,12 @@ bool ConditionVariableTimedSleep(Backend& be, ConditionVariable& cv,
     env::RaceAcquire(&cv);
     return true;
   }
+  env::Access looks = env::Access::Of(&cv, false, cv.group);
   if (deadline == env::kForever) {
-    be.env->tasks->Park(SITE_ID(latch_wait));
+    be.env->tasks->Park(SITE_ID(latch_wait), looks);
     woken = true;
   } else {
-    woken = be.env->tasks->ParkUntil(SITE_ID(latch_wait), deadline);
+    woken = be.env->tasks->ParkUntil(SITE_ID(latch_wait), deadline, looks);
   }
   // Stay among the waiters, as a broadcast may come while the caller looks.
   bool signalled = !IsWaiting(cv, be.pid);
@@ -60,6 +62,7 @@ bool ConditionVariableTimedSleep(Backend& be, ConditionVariable& cv,
 void ConditionVariableBroadcast(Backend& be, ConditionVariable& cv) {
   env::Unwatched unwatched;
   env::RaceRelease(&cv);
+  env::NoteAccess(&cv, true);
   std::vector<env::TaskId> waiters;
   waiters.swap(cv.waiters);
   for (env::TaskId task : waiters) be.env->tasks->Unpark(task);
@@ -67,6 +70,7 @@ void ConditionVariableBroadcast(Backend& be, ConditionVariable& cv) {
 
 void ConditionVariableCancelSleep(Backend& be, ConditionVariable& cv) {
   env::Unwatched unwatched;
+  env::NoteAccess(&cv, true);
   cv.waiters.erase(std::remove(cv.waiters.begin(), cv.waiters.end(), be.pid),
                    cv.waiters.end());
   LocalIpc(be).sleep_target = nullptr;

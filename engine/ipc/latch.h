@@ -13,11 +13,17 @@
 #include <vector>
 
 #include "engine/common/backend.h"
+#include "sim/env/access.h"
 
 namespace engine {
 
 struct ConditionVariable {
   std::vector<env::TaskId> waiters;  // in order of arrival
+  // What is waited for is of this group.
+  env::AccessGroup group = env::AccessGroup::kOther;
+
+  // For a point after which it is broadcast, or the condition changes.
+  env::Access NextChanges() const { return env::Access::Of(this, true, group); }
 };
 
 // Joins the waiters without sleeping: from now on a broadcast makes the next

@@ -43,7 +43,10 @@ void LWLock::TellReleased(LWLockMode mode) const {
 void LWLockAcquire(Backend& be, LWLock& lock, LWLockMode mode) {
   env::Unwatched unwatched;
   SIM_CHECK(lock.exclusive_holder_ != be.pid);  // would wait for itself
-  be.env->tasks->Yield(SITE_ID(lwlock_acquire));
+  env::Access takes =
+      mode == LWLockMode::kExclusive ? lock.NextChanges() : lock.NextReads();
+  be.env->tasks->Yield(SITE_ID(lwlock_acquire), takes);
+  env::NoteAccess(takes);
   if (lock.queue_.empty() && lock.CanGrant(mode)) {
     lock.Grant(be.pid, mode);
   } else {
@@ -51,7 +54,7 @@ void LWLockAcquire(Backend& be, LWLock& lock, LWLockMode mode) {
     // Wake-ups that were meant for another wait are given back afterwards.
     int wakeups = 0;
     while (lock.IsQueued(be.pid)) {
-      be.env->tasks->Park(SITE_ID(lwlock_wait));
+      be.env->tasks->Park(SITE_ID(lwlock_wait), takes);
       ++wakeups;
     }
     if (wakeups > 1) be.env->tasks->Unpark(be.pid);
@@ -62,6 +65,7 @@ void LWLockAcquire(Backend& be, LWLock& lock, LWLockMode mode) {
 
 bool LWLockConditionalAcquire(Backend& be, LWLock& lock, LWLockMode mode) {
   env::Unwatched unwatched;
+  env::NoteAccess(&lock, true);
   if (!lock.queue_.empty() || !lock.CanGrant(mode)) return false;
   lock.Grant(be.pid, mode);
   lock.TellAcquired(mode);
@@ -75,6 +79,7 @@ void LWLockRelease(Backend& be, LWLock& lock) {
   auto newest = std::find(held.rbegin(), held.rend(), &lock);
   SIM_CHECK(newest != held.rend());
   held.erase(std::next(newest).base());
+  env::NoteAccess(&lock, true);
 
   if (lock.exclusive_holder_ == be.pid) {
     lock.TellReleased(LWLockMode::kExclusive);
@@ -110,6 +115,7 @@ int LWLocksHeld(Backend& be) {
 LWLockMoment::LWLockMoment(const LWLock& lock, LWLockMode mode)
     : lock_(lock), mode_(mode) {
   env::CountAtomicSection(1);
+  env::NoteAccess(&lock, mode == LWLockMode::kExclusive);
   lock.TellAcquired(mode);
 }
 

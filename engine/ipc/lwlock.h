@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "engine/common/backend.h"
+#include "sim/env/access.h"
 #include "sim/env/race.h"
 
 namespace engine {
@@ -22,12 +23,21 @@ enum class LWLockMode : uint8_t { kExclusive, kShared };
 
 class LWLock {
  public:
-  LWLock() = default;
+  // What it guards is of this group; PostgreSQL's tranche.
+  explicit LWLock(env::AccessGroup group = env::AccessGroup::kOther)
+      : group_(group) {}
   LWLock(const LWLock&) = delete;
   LWLock& operator=(const LWLock&) = delete;
 
   bool held_exclusive() const { return exclusive_holder_ != env::kNoTask; }
   int shared_holders() const { return shared_holders_; }
+  // For a point after which its holder gives it up, or changes what it guards.
+  env::Access NextChanges() const {
+    return env::Access::Of(this, true, group_);
+  }
+  // For a point after which somebody looks at what it guards.
+  env::Access NextReads() const { return env::Access::Of(this, false, group_); }
+
   bool free() const { return !held_exclusive() && shared_holders_ == 0; }
 
  private:
@@ -51,6 +61,7 @@ class LWLock {
   void TellAcquired(LWLockMode mode) const;
   void TellReleased(LWLockMode mode) const;
 
+  const env::AccessGroup group_;
   env::TaskId exclusive_holder_ = env::kNoTask;
   int shared_holders_ = 0;
   std::vector<Waiter> queue_;
@@ -98,7 +109,9 @@ class LWLockMoment {
   LWLockMoment(const LWLock& lock, LWLockMode mode);
   ~LWLockMoment();
 #else
-  LWLockMoment(const LWLock&, LWLockMode) {}
+  LWLockMoment(const LWLock& lock, LWLockMode mode) {
+    env::NoteAccess(&lock, mode == LWLockMode::kExclusive);
+  }
   ~LWLockMoment() {}
 #endif
   LWLockMoment(const LWLockMoment&) = delete;

@@ -28,7 +28,7 @@ struct PGPROC {
   // The postmaster wants this client's backend to go: see CheckForInterrupts.
   bool procDiePending = false;
   // Notified when this process's transaction ends.
-  ConditionVariable xact_end;
+  ConditionVariable xact_end{{}, env::AccessGroup::kLocks};
 };
 
 // The shared slot of Layer::kIpc.
@@ -36,8 +36,8 @@ class ProcGlobal : public LayerState {
  public:
   explicit ProcGlobal(int slots) : procs(static_cast<size_t>(slots)) {}
   std::vector<PGPROC> procs;
-  LWLock proc_array_lock;
-  LWLock xid_gen_lock;
+  LWLock proc_array_lock{env::AccessGroup::kSessions};
+  LWLock xid_gen_lock{env::AccessGroup::kSessions};
   LWLock oid_gen_lock;
 };
 

@@ -116,7 +116,10 @@ Status XactLockTableWait(Backend& be, TransactionId xid) {
   if (!TransactionIdIsInProgress(be, xid)) return {};
   WaitAdvertisement advertisement(be, xid);
   EmitXactWait(be, xid, WaitPhase::kBegin);
-  YIELD_POINT(xact_wait);
+  // What follows looks whether it still runs.
+  env::Access looks = Procs(be).proc_array_lock.NextReads();
+  looks.group = env::AccessGroup::kLocks;
+  YIELD_POINT_BEFORE(xact_wait, looks);
   env::TimeNs timeout = be.config().deadlock_timeout_ns;
   env::TimeNs deadline = be.env->clock->Now() + timeout;
   for (;;) {
@@ -146,11 +149,13 @@ Status XactLockTableWait(Backend& be, TransactionId xid) {
 }
 
 void LockRelationForExtension(Backend& be, const RelFileNode& rnode) {
-  YIELD_POINT(extension_lock_wait);
+  env::Access takes = env::Access::Of(&SharedLocks(be).extension, true,
+                                      env::AccessGroup::kLocks);
+  YIELD_POINT_BEFORE(extension_lock_wait, takes);
   if (TakeOrQueue(be, rnode)) return;
   // The holder hands the lock over, so that nobody overtakes the queue.
   while (!HoldsExtensionLock(be, rnode)) {
-    be.env->tasks->Park(SITE_ID(extension_lock_wait));
+    be.env->tasks->Park(SITE_ID(extension_lock_wait), takes);
   }
 }
 

@@ -40,7 +40,8 @@ SnapshotData GetSnapshotData(Backend& be, CommandId curcid, SnapshotUse use) {
   ProcGlobal& global = Procs(be);
   bool early = PLANTED(snapshot_xmax_without_lock);
   TransactionId early_xmax = early ? XmaxOfNow(be) : kInvalidTransactionId;
-  if (early) YIELD_POINT(snapshot_xmax_read);
+  if (early)
+    YIELD_POINT_BEFORE(snapshot_xmax_read, global.proc_array_lock.NextReads());
   LWLockGuard lock(be, global.proc_array_lock, LWLockMode::kShared);
   SnapshotData snapshot;
   snapshot.curcid = curcid;

@@ -99,6 +99,12 @@ void EndTransaction(Backend& be, bool committed) {
   Xact(be) = TransactionState();
 }
 
+// Until the clog is set a checkpoint waits for this transaction.
+env::Access NextOfCommit(const PGPROC& me) {
+  return env::Access::Of(&me.delayChkptFlags, true,
+                         env::AccessGroup::kSessions);
+}
+
 // Writes the commit record and marks the clog. No error may leave it: from the
 // record on the transaction is committed for whoever recovers.
 void RecordTransactionCommit(Backend& be) {
@@ -115,7 +121,7 @@ void RecordTransactionCommit(Backend& be) {
   LocalTxn(be).last_commit_lsn = lsn;
   LocalTxn(be).last_commit_xid = xact.xid;
   be.env->events->Emit(env::EventKind::kCommitRecord, xact.xid, lsn, sync);
-  INJECTION_POINT(commit_record_written);
+  INJECTION_POINT_BEFORE(commit_record_written, NextOfCommit(me));
   if (PLANTED(visible_before_flush)) {
     PanicIfError(
         be, TransactionIdSetStatus(be, xact.xid, XidStatus::kCommitted, lsn));
@@ -126,7 +132,7 @@ void RecordTransactionCommit(Backend& be) {
   } else if (!PLANTED(commit_acked_before_flush)) {
     XLogFlush(be, lsn);
   }
-  INJECTION_POINT(commit_record_flushed);
+  INJECTION_POINT_BEFORE(commit_record_flushed, NextOfCommit(me));
   PanicIfError(be, TransactionIdSetStatus(be, xact.xid, XidStatus::kCommitted,
                                           sync ? kInvalidXLogRecPtr : lsn));
   me.delayChkptFlags &= static_cast<uint8_t>(~DELAY_CHKPT_START);
@@ -170,7 +176,8 @@ Status CommitTransaction(Backend& be) {
   SIM_CHECK(xact.running && be.crit_section_count == 0);
   if (TransactionIdIsValid(xact.xid)) {
     RecordTransactionCommit(be);
-    INJECTION_POINT(commit_clog_set);
+    INJECTION_POINT_BEFORE(commit_clog_set,
+                           Procs(be).proc_array_lock.NextChanges());
   }
   EndTransaction(be, true);
   return {};

@@ -69,8 +69,10 @@ void WaitForDelayingTransactions(Backend& be, uint8_t flag) {
   }
   for (const VirtualTransaction& vxid : delaying) {
     while (StillDelays(be, vxid, flag)) {
-      be.env->tasks->ParkUntil(SITE_ID(checkpoint_delay_wait),
-                               be.env->clock->Now() + kDelayPollNs);
+      be.env->tasks->ParkUntil(
+          SITE_ID(checkpoint_delay_wait), be.env->clock->Now() + kDelayPollNs,
+          env::Access::Of(&Procs(be).procs[vxid.slot].delayChkptFlags, false,
+                          env::AccessGroup::kSessions));
     }
   }
 }

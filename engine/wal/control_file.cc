@@ -98,14 +98,20 @@ Status CheckCompiledIn(const ControlFileData& data) {
   return {};
 }
 
+// There is one such file in a host.
+env::Access NextChange() {
+  return env::Access::Numbered(env::SiteHash(kControlFilePath), true,
+                               env::AccessGroup::kFile);
+}
+
 Status WriteAndSync(Backend& be, uint32_t open_flags, ControlFileData data) {
   std::string bytes = EncodeControlFile(data);
   ASSIGN_OR_RETURN(std::unique_ptr<env::File> file,
                    be.env->files->Open(kControlFilePath, open_flags));
-  INJECTION_POINT(control_file_before_write);
+  INJECTION_POINT_BEFORE(control_file_before_write, NextChange());
   // What a short write would leave behind is no valid file.
   RETURN_IF_ERROR(WriteFully(*file, 0, bytes));
-  INJECTION_POINT(control_file_before_fsync);
+  INJECTION_POINT_BEFORE(control_file_before_fsync, NextChange());
   if (PLANTED(control_file_not_synced)) return {};
   return file->Fsync();
 }

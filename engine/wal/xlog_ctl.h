@@ -33,14 +33,14 @@ namespace engine {
 
 // Held from before a record's space is reserved until it is copied.
 struct WALInsertLock {
-  LWLock lock;
+  LWLock lock{env::AccessGroup::kLog};
   // The holder has copied everything before this; 0: not known, wait for it.
   XLogRecPtr insertingAt = 0;
   // Start of the last important record inserted under this lock.
   XLogRecPtr lastImportantAt = 0;
   // Tells a waiter that the insertion it waited for is over.
   uint64_t releases = 0;
-  ConditionVariable progress;
+  ConditionVariable progress{{}, env::AccessGroup::kLog};
 };
 
 struct XLogwrt {
@@ -129,11 +129,11 @@ class XLogCtlData : public LayerState {
   XLogRecPtr flushMark = 0;
   size_t flushMarkSector = 0;
   XLogRecPtr asyncXactLSN = 0;
-  LWLock WALWriteLock;
-  ConditionVariable wal_write_released;
+  LWLock WALWriteLock{env::AccessGroup::kLog};
+  ConditionVariable wal_write_released{{}, env::AccessGroup::kLog};
 
   // The ring of pages. xlblocks[i] is the end of the page in slot i.
-  LWLock WALBufMappingLock;
+  LWLock WALBufMappingLock{env::AccessGroup::kLog};
   std::unique_ptr<char[]> pages;
   std::vector<XLogRecPtr> xlblocks;
   XLogRecPtr InitializedUpTo = 0;

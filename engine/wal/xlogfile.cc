@@ -72,6 +72,11 @@ Result<bool> InstallXLogFileSegment(Backend& be, XLogSegNo* segno,
   return false;
 }
 
+env::Access NextChangeOfLogDirectory() {
+  return env::Access::Numbered(env::SiteHash(kXLogDir), true,
+                               env::AccessGroup::kFile);
+}
+
 Status CreateSegment(Backend& be, XLogSegNo segno) {
   std::string temp = fmt::format("{}/{}{}", kXLogDir, kTempPrefix, be.pid);
   Status status = be.env->files->Unlink(temp);
@@ -81,7 +86,7 @@ Status CreateSegment(Backend& be, XLogSegNo segno) {
   status = ZeroFill(be, temp);
   Result<bool> installed = false;
   if (status.ok()) {
-    INJECTION_POINT(wal_segment_install);
+    INJECTION_POINT_BEFORE(wal_segment_install, NextChangeOfLogDirectory());
     XLogSegNo installed_segno = segno;
     installed = InstallXLogFileSegment(be, &installed_segno, temp, segno);
     status = installed.status();
@@ -122,7 +127,7 @@ Status RemoveXlogFile(Backend& be, const std::string& name, XLogSegNo segno,
                       XLogSegNo recycle_segno, XLogSegNo* end_segno) {
   std::string path = fmt::format("{}/{}", kXLogDir, name);
   if (*end_segno <= recycle_segno) {
-    INJECTION_POINT(wal_segment_recycle);
+    INJECTION_POINT_BEFORE(wal_segment_recycle, NextChangeOfLogDirectory());
     ASSIGN_OR_RETURN(bool recycled, InstallXLogFileSegment(be, end_segno, path,
                                                            recycle_segno));
     if (recycled) {
@@ -132,7 +137,7 @@ Status RemoveXlogFile(Backend& be, const std::string& name, XLogSegNo segno,
       return {};
     }
   }
-  INJECTION_POINT(wal_segment_remove);
+  INJECTION_POINT_BEFORE(wal_segment_remove, NextChangeOfLogDirectory());
   Status status = be.env->files->Unlink(path);
   if (!status.ok()) return FileError(status, "remove", path);
   status = be.env->files->FsyncDir(kXLogDir);

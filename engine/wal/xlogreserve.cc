@@ -301,7 +301,7 @@ char* GetXLogBuffer(Backend& be, XLogRecPtr lsn) {
       reached = page_begin;
     }
     UpdateInsertingAt(be, reached);
-    YIELD_POINT(wal_buffer_advance);
+    YIELD_POINT_BEFORE(wal_buffer_advance, ctl.WALBufMappingLock.NextChanges());
     AdvanceXLInsertBuffer(be, lsn, false);
     SIM_CHECK(ctl.XlBlock(idx) == want);
   }
@@ -331,9 +331,11 @@ XLogRecPtr XLogInsertRecord(Backend& be, std::span<char> record,
   Reservation r = ReserveXLogInsertLocation(be, record.size());
   FinishHeader(record, r.prev);
   EmitInsert(be, record, r);
-  INJECTION_POINT(wal_after_reserve);
+  // Whoever flushes waits for the copy, and then for the lock.
+  const WALInsertLock& mine = *ctl.insert_locks[local.MyLockNo];
+  INJECTION_POINT_BEFORE(wal_after_reserve, mine.progress.NextChanges());
   CopyXLogRecordToWAL(be, record, r);
-  INJECTION_POINT(wal_after_copy);
+  INJECTION_POINT_BEFORE(wal_after_copy, mine.progress.NextChanges());
   if ((flags & XLOG_MARK_UNIMPORTANT) == 0) {
     ctl.insert_locks[local.MyLockNo]->lastImportantAt = r.start;
   }

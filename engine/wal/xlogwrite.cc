@@ -37,6 +37,12 @@ bool AcquireOrWaitForWALWriteLock(Backend& be) {
   return false;
 }
 
+// What follows a writer's points: who waits for the log to be written looks at
+// the lock that the writer holds.
+env::Access NextOfWriter(Backend& be) {
+  return XLogCtl(be).WALWriteLock.NextChanges();
+}
+
 // Makes the open segment durable.
 void IssueXLogFsync(Backend& be) {
   XLogLocalData& local = XLogLocal(be);
@@ -69,7 +75,7 @@ void OpenSegmentBefore(Backend& be, XLogRecPtr lsn) {
 // Writes bytes to the open segment; a short write goes on where it stopped.
 void WriteFully(Backend& be, int64_t offset, std::span<const char> bytes) {
   XLogLocalData& local = XLogLocal(be);
-  INJECTION_POINT(wal_before_write);
+  INJECTION_POINT_BEFORE(wal_before_write, NextOfWriter(be));
   while (!bytes.empty()) {
     Result<int64_t> written = local.openLogFile->Pwrite(offset, bytes);
     if (!written.ok()) {
@@ -158,10 +164,10 @@ class Writer {
   }
 
   void FinishSegment() {
-    INJECTION_POINT(wal_between_write_and_fsync);
+    INJECTION_POINT_BEFORE(wal_between_write_and_fsync, NextOfWriter(be_));
     if (!PLANTED(wal_segment_not_synced_at_switch)) IssueXLogFsync(be_);
     result_.Flush = result_.Write;
-    INJECTION_POINT(wal_after_fsync);
+    INJECTION_POINT_BEFORE(wal_after_fsync, NextOfWriter(be_));
     if (XLogCheckpointNeeded(be_, XLogLocal(be_).openLogSegNo)) {
       PanicIfError(be_, RequestCheckpoint(be_, CHECKPOINT_CAUSE_XLOG));
     }
@@ -169,10 +175,10 @@ class Writer {
 
   void FlushToWrite() {
     OpenSegmentBefore(be_, result_.Write);
-    INJECTION_POINT(wal_between_write_and_fsync);
+    INJECTION_POINT_BEFORE(wal_between_write_and_fsync, NextOfWriter(be_));
     IssueXLogFsync(be_);
     result_.Flush = result_.Write;
-    INJECTION_POINT(wal_after_fsync);
+    INJECTION_POINT_BEFORE(wal_after_fsync, NextOfWriter(be_));
   }
 
   void Publish() {

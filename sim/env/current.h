@@ -8,6 +8,7 @@
 namespace env {
 
 struct Env;
+class AccessLog;
 
 // Where a broken SIM_CHECK goes; set by the world beside the Env.
 class CheckHandler {
@@ -21,6 +22,8 @@ struct CurrentContext {
   Env* env = nullptr;
   CheckHandler* check_handler = nullptr;
   TaskId task = kNoTask;
+  // Null unless somebody wants to know what tasks touch (access.h).
+  AccessLog* access_log = nullptr;
   // How many AtomicSections (race.h) the fiber is in; counted where race checks
   // are compiled in. 0 at every suspension.
   int atomic_sections = 0;

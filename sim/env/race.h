@@ -16,6 +16,7 @@
 
 #include <cstddef>
 
+#include "sim/env/access.h"
 #include "sim/env/current.h"
 
 #if defined(__SANITIZE_THREAD__)
@@ -124,6 +125,7 @@ class AtomicSection {
 #ifdef MUSTH_TSAN
   explicit AtomicSection(const void* lock) : lock_(lock) {
     CountAtomicSection(1);
+    NoteAccess(lock_, true);
     RaceAcquire(lock_);
   }
   ~AtomicSection() {
@@ -131,7 +133,7 @@ class AtomicSection {
     CountAtomicSection(-1);
   }
 #else
-  explicit AtomicSection(const void*) {}
+  explicit AtomicSection(const void* lock) { NoteAccess(lock, true); }
   ~AtomicSection() {}
 #endif
   AtomicSection(const AtomicSection&) = delete;

@@ -13,6 +13,7 @@
 #include <string>
 #include <string_view>
 
+#include "sim/env/access.h"
 #include "sim/env/ids.h"
 
 namespace env {
@@ -40,15 +41,21 @@ class Tasks {
   // The calling task.
   virtual TaskId Self() = 0;
 
-  // A scheduling point: other tasks may run before it returns.
-  virtual void Yield(SiteId site) = 0;
+  // A scheduling point: other tasks may run before it returns. `next` is what
+  // the caller does then.
+  virtual void Yield(SiteId site, Access next) = 0;
+  void Yield(SiteId site) { Yield(site, Access()); }
 
   // Waits for Unpark(Self()). Suspends: yes.
-  virtual void Park(SiteId site) = 0;
+  virtual void Park(SiteId site, Access next) = 0;
+  void Park(SiteId site) { Park(site, Access()); }
 
   // Waits for Unpark(Self()) or until deadline (absolute). Returns false when
   // the deadline came first. Suspends: yes.
-  virtual bool ParkUntil(SiteId site, TimeNs deadline) = 0;
+  virtual bool ParkUntil(SiteId site, TimeNs deadline, Access next) = 0;
+  bool ParkUntil(SiteId site, TimeNs deadline) {
+    return ParkUntil(site, deadline, Access());
+  }
 
   // Lets the task's current or next Park return. A task that has exited is
   // ignored. Suspends: no.
