@@ -186,6 +186,17 @@ TestNode::TestNode(uint64_t seed, Config config, std::vector<uint8_t> planted,
   sim::WorldOptions options;
   options.choices = &choices_;
   options.strategy = strategy;
+  Build(options, std::move(planted));
+}
+
+TestNode::TestNode(const sim::WorldOptions& world, Config config,
+                   std::vector<uint8_t> planted)
+    : choices_(0), shared_(config) {
+  Build(world, std::move(planted));
+}
+
+void TestNode::Build(const sim::WorldOptions& options,
+                     std::vector<uint8_t> planted) {
   world_ = std::make_unique<sim::World>(options);
   host_ = world_->AddHost(EngineSites(), std::move(planted));
   world_->AttachFiles(host_, &files_);

@@ -84,6 +84,9 @@ class TestNode {
   explicit TestNode(uint64_t seed, Config config = Config(),
                     std::vector<uint8_t> planted = {},
                     sim::StrategyOptions strategy = {});
+  // As an exhaustive search wants its worlds.
+  explicit TestNode(const sim::WorldOptions& world, Config config = Config(),
+                    std::vector<uint8_t> planted = {});
 
   // Starts a process; the backend has its ipc and smgr state.
   void Spawn(std::string_view name, std::function<void(Backend&)> body);
@@ -98,6 +101,8 @@ class TestNode {
   static std::vector<uint8_t> Plant(env::SiteId site);
 
  private:
+  void Build(const sim::WorldOptions& options, std::vector<uint8_t> planted);
+
   FakeFiles files_;
   sim::Choices choices_;
   SharedMemory shared_;

@@ -218,6 +218,7 @@ WalTestNode::WalTestNode(const WalTestOptions& options,
   sim::WorldOptions world_options;
   world_options.choices = &choices_;
   world_options.strategy = options.strategy;
+  if (options.world != nullptr) world_options = *options.world;
   world_ = std::make_unique<sim::World>(world_options);
   host_ = world_->AddHost(EngineSites(), options.planted);
   world_->Subscribe(this);

@@ -65,6 +65,9 @@ struct WalTestOptions {
   uint64_t seed = 1;
   std::vector<uint8_t> planted;  // see Plant()
   sim::StrategyOptions strategy;
+  // Not null: as an exhaustive search wants its worlds; seed and strategy are
+  // of no account then.
+  const sim::WorldOptions* world = nullptr;
   sim::DiskOptions disk;
   sim::DiskFaultHooks* faults = nullptr;
   // Most bytes that one read or write transfers (SFM-20); 0: all.
