@@ -251,8 +251,10 @@ Status ReadImage(Reader* in, Directions* directions) {
 Status ReadFail(Reader* in, DirectedFailure* failure) {
   if (in->Take("extend")) {
     failure->what = DirectedFailure::What::kExtend;
+  } else if (in->Take("write")) {
+    failure->what = DirectedFailure::What::kWrite;
   } else if (!in->Take("fsync")) {
-    return in->Expected("fsync or extend");
+    return in->Expected("fsync, extend or write");
   }
   if (in->word().empty()) return in->Expected("a file");
   failure->path = in->TakeAny();

@@ -11,6 +11,7 @@
 //   image lose names | all            directory entries | everything
 //   fail fsync base/5/16384 2         the second fsync of the file
 //   fail extend base/5/16384          its first growth finds the disk full
+//   fail write base/5/16384 3         the third write to it moves half of it
 //   hold s1 at wal_after_copy 2 until checkpointer at checkpoint_before_sync
 //   hold before s2.q1 until after s1.q2 or s1 at xact_wait
 //   hold checkpointer at fsync-done 3 until after inspection
@@ -88,7 +89,7 @@ struct DirectedHold {
 };
 
 struct DirectedFailure {
-  enum class What : uint8_t { kSync, kExtend };
+  enum class What : uint8_t { kSync, kExtend, kWrite };
   What what = What::kSync;
   std::string path;
   uint64_t nth = 1;

@@ -14,6 +14,13 @@ constexpr PlantedBug kBugs[] = {
     {"abort_redo_as_commit", "a mutant: xact_redo()", kRecovery,
      "Redo of an abort record marks the transaction committed.", "ATOM",
      "abort-redo-as-commit.recipe"},
+    {"bgwriter_keeps_sync_requests",
+     "PG 4a9c30a8a1 (2012-07-18) Fix management of pendingOpsTable in "
+     "auxiliary processes.",
+     kRecovery,
+     "The background writer keeps its requests to sync what it wrote to "
+     "itself; the checkpointer never hears of them.",
+     "DUR CKPT", "bgwriter-keeps-sync-requests.recipe"},
     {"checkpoint_before_fsync", "a mutant: CreateCheckPoint()", kRecovery,
      "pg_control names the new checkpoint before the data files are synced.",
      "DUR CKPT", "checkpoint-before-fsync.recipe"},
@@ -29,6 +36,15 @@ constexpr PlantedBug kBugs[] = {
      "A synchronous commit is acknowledged while its record is still in the "
      "WAL buffers.",
      "DUR", "commit-acked-before-flush.recipe"},
+    {"commit_status_asked_first",
+     "PG b72e5fa17b (2005-05-07) Adjust time qual checking code so that we "
+     "always check TransactionIdIsInProgress before we check commit/abort "
+     "status.",
+     kMvcc,
+     "An update asks the commit log before the array of running transactions: "
+     "it changes a version whose writer no snapshot shows yet, and a reader "
+     "sees the row twice.",
+     "VIS STMT", "commit-status-asked-first.recipe"},
     {"control_file_not_synced", "a mutant: UpdateControlFile()", kRecovery,
      "pg_control is written without fsync; old WAL goes away before the new "
      "checkpoint is durable.",
@@ -57,9 +73,28 @@ constexpr PlantedBug kBugs[] = {
      "An update that is logged as a delta never gets a page image, and redo "
      "skips it where the LSN is new: a torn page stays torn.",
      "REDO DUR", "delta-update-without-image.recipe"},
-    {"evict_ignores_just_dirtied", "a mutant: TerminateBufferIO()", kRecovery,
-     "A page that was changed while it was being written counts as clean.",
-     "DUR CKPT", ""},
+    {"dirty_marked_after_logging",
+     "PG f74426283d (2007-06-05) Move call of MarkBufferDirty() before "
+     "XLogInsert() as required.; PG 730924397c (2013-04-30)",
+     kRecovery,
+     "A changed page is marked dirty after its record is inserted: a "
+     "checkpoint whose redo pointer is behind the record does not write the "
+     "page.",
+     "DUR CKPT", "dirty-marked-after-logging.recipe"},
+    {"drop_ignores_write_in_progress",
+     "PG 6b5d8e14b4 (1999-11-22) ReleaseRelationBuffers() failed to check for "
+     "I/O in progress on a buffer it wants to release.",
+     kExtension,
+     "Who drops a relation does not wait for a write of one of its pages; the "
+     "page, and the request to sync it, outlive the file.",
+     "REC RES", "drop-ignores-write-in-progress.recipe"},
+    {"evict_ignores_just_dirtied",
+     "PG 9ff69034b2 (1997-01-20) Fixing possible losing data changes: 1. New "
+     "flag - BM_JUST_DIRTIED",
+     kRecovery,
+     "A page is written without its lock, and counts as clean even if it was "
+     "changed meanwhile.",
+     "DUR CKPT VIS", "evict-ignores-just-dirtied.recipe"},
     {"extension_trusts_valid_buffer",
      "PG 304160c3e2 (2006-01-06) Fix ReadBuffer() to correctly handle the case "
      "where it's trying to extend the relation",
@@ -75,6 +110,13 @@ constexpr PlantedBug kBugs[] = {
      "A record that was assembled before a checkpoint moved the redo pointer "
      "is inserted behind it without its page image; a torn page stays torn.",
      "REDO DUR", "fpi-missed-after-redo-moved.recipe"},
+    {"free_space_read_unlocked",
+     "PG 27336e4f7a (2001-05-16) Repair race condition introduced into "
+     "heap_update() in 7.1",
+     kExtension,
+     "The free space of a page is read before the page is locked; when it is, "
+     "there may be less.",
+     "RES EXT", "free-space-read-unlocked.recipe"},
     {"fsync_failure_retried",
      "PG 9ccdd7f66 (2018-11-19) PANIC on fsync() failure.", kRecovery,
      "A failed fsync is tried again; the pages are clean by then, so that it "
@@ -97,8 +139,26 @@ constexpr PlantedBug kBugs[] = {
      "record's CRC was taken; others set hints meanwhile, and the log ends "
      "there at the next start.",
      "DUR REC", "hint-image-from-live-page.recipe"},
+    {"insert_progress_missed",
+     "PG 7039760114 (2015-08-02) Fix issues around the \"variable\" support in "
+     "the lwlock infrastructure.",
+     kRecovery,
+     "Who waits for an insertion reads how far it is and then queues: that it "
+     "went on in between is missed. With commit_delay he has the write lock, "
+     "for which the insertion waits.",
+     "LOCKLIVE LIVE", "insert-progress-missed.recipe"},
+    {"insert_progress_page_start",
+     "PG 358cde320b (2015-08-02) Fix race condition that lead to WALInsertLock "
+     "deadlock with commit_delay.",
+     kRecovery,
+     "An insertion that makes room in the WAL buffers says that it is at the "
+     "start of its page, even if it begins in the middle: progress that was "
+     "waited for goes backwards, and who waits again has the write lock by "
+     "now.",
+     "LOCKLIVE LIVE", "insert-progress-page-start.recipe"},
     {"io_error_leaves_clean", "a mutant: AbortBufferIO()", kRecovery,
-     "A page whose write failed counts as clean.", "DUR", ""},
+     "A page whose write failed counts as clean.", "DUR",
+     "io-error-leaves-clean.recipe"},
     {"lock_upgrade_unnoticed",
      "PG 1a917ae861 (2014-04-24) Fix race when updating a tuple concurrently "
      "locked by another process",
@@ -159,21 +219,44 @@ constexpr PlantedBug kBugs[] = {
     {"redo_pointer_after_buffers", "a mutant: CreateCheckPoint()", kRecovery,
      "The checkpoint writes the buffers before it takes its redo pointer.",
      "DUR CKPT", "redo-pointer-after-buffers.recipe"},
+    {"segment_installed_over_another",
+     "PG 55b5686511 (2022-04-28) Revert recent changes with "
+     "durable_rename_excl(): a rename replaces the file that somebody else has "
+     "just installed",
+     kRecovery,
+     "A checkpoint recycles a segment to a name that a backend, meanwhile, has "
+     "created a segment under and writes to.",
+     "DUR WAL REC", "segment-installed-over-another.recipe"},
     {"snapshot_xmax_without_lock", "a mutant: GetSnapshotData()", kMvcc,
      "A snapshot reads its xmax before it holds the lock, its running "
      "transactions after.",
      "VIS", "snapshot-xmax-without-lock.recipe"},
+    {"sync_revoke_not_seen",
+     "PG 6d660587f6 (2007-01-17) Revise bgwriter fsync-request mechanism to "
+     "improve robustness when a table is deleted.",
+     kRecovery,
+     "A request to sync a file is withdrawn while the checkpointer is about to "
+     "carry it out; it finds no file and takes the data for lost.",
+     "REC", "sync-revoke-not-seen.recipe"},
     {"unpinned_tuple_access",
      "PG 7b7ed046cb (2022-04-13) Prevent access to no-longer-pinned buffer in "
      "heapam_tuple_lock().",
      kMvcc,
-     "An update gives up its pin and then reads the header of the tuple it "
-     "met, to follow the chain: another page may be there.",
-     "STMT VIS", ""},
+     "A walk along an update chain gives up its pin and then reads the header "
+     "of the tuple it met: another page may be there.",
+     "STMT VIS", "unpinned-tuple-access.recipe"},
     {"update_leaks_pin", "a mutant: heap_update()", kMvcc,
      "An update that puts its new version on another page never unpins that "
      "page.",
-     "RES", ""},
+     "RES", "update-leaks-pin.recipe"},
+    {"update_pages_locked_in_any_order",
+     "PG 27336e4f7a (2001-05-16) Also repair potential deadlock introduced by "
+     "my recent performance improvement in RelationGetBufferForTuple(); PG "
+     "0b8bdb3c3e (2019-02-02)",
+     kLocks,
+     "An update that has added a page keeps it locked while it locks its old "
+     "page; others lock the two in the order of the file.",
+     "LOCKLIVE LIVE", "update-pages-locked-in-any-order.recipe"},
     {"update_redo_wrong_suffix", "a mutant: heap_xlog_update()", kRecovery,
      "Redo of an update takes the common suffix at the padded length.",
      "REDO DUR", "update-redo-wrong-suffix.recipe"},
@@ -202,6 +285,13 @@ constexpr PlantedBug kBugs[] = {
      "lock is handed straight to the next process, a checkpoint say, which "
      "then waits for the waiter.",
      "LOCKLIVE LIVE", "wal-insertion-end-not-told.recipe"},
+    {"wal_page_published_before_init",
+     "PG 766571be16 (2023-12-19) Additional write barrier in "
+     "AdvanceXLInsertBuffer().",
+     kRecovery,
+     "A page of the WAL buffers appears valid while its contents are being "
+     "initialised: what others copied into it is wiped.",
+     "DUR WAL REC", "wal-page-published-before-init.recipe"},
     {"wal_recycled_before_sync",
      "Turso github.com/tursodatabase/turso/issues/4467 and PR #4495", kRecovery,
      "A checkpoint recycles the segments before its redo pointer although the "
@@ -214,6 +304,20 @@ constexpr PlantedBug kBugs[] = {
      "The log moves on to the next segment without syncing the one before: "
      "commits behind the hole are acknowledged and lost.",
      "DUR WAL REC", "wal-segment-not-synced-at-switch.recipe"},
+    {"xid_advertised_late",
+     "PG b9f3a929ee (2001-07-12) Must set MyProc->xid before releasing "
+     "XidGenLock",
+     kMvcc,
+     "An xid is advertised after the lock is released under which it was "
+     "drawn: a snapshot with a later xmax does not know that it runs.",
+     "VIS", "xid-advertised-late.recipe"},
+    {"xid_cleared_without_lock",
+     "PG 5541abee0d (1999-06-03): UPDATE with xid 0 is blocked by xid 1' "
+     "UPDATE, xid 1 is doing commit while xid 2 gets snapshot",
+     kMvcc,
+     "Transactions leave the array while a snapshot is being taken: it shows "
+     "one as running, and another that waited for that one as committed.",
+     "VIS", "xid-cleared-without-lock.recipe"},
 };
 
 }  // namespace

@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "sim/env/check.h"
+
 namespace faults {
 namespace {
 
@@ -10,8 +12,15 @@ namespace {
 constexpr uint64_t kPatienceSteps = 100'000;
 
 Family FamilyOf(DirectedFailure::What what) {
-  return what == DirectedFailure::What::kSync ? Family::kSyncFailure
-                                              : Family::kDiskFull;
+  switch (what) {
+    case DirectedFailure::What::kSync:
+      return Family::kSyncFailure;
+    case DirectedFailure::What::kExtend:
+      return Family::kDiskFull;
+    case DirectedFailure::What::kWrite:
+      return Family::kShortTransfer;
+  }
+  SIM_UNREACHABLE();
 }
 
 }  // namespace
@@ -112,6 +121,11 @@ bool Stage::Held(env::TaskId task) {
 sim::TransferFault Stage::OnTransfer(sim::Transfer transfer,
                                      std::string_view path, int64_t offset,
                                      int64_t length) {
+  if (transfer == sim::Transfer::kWrite && length > 1 &&
+      Fails(DirectedFailure::What::kWrite, path)) {
+    options_.counters->Inject(Family::kShortTransfer);
+    return {sim::TransferOutcome::kShort, length / 2, 0};
+  }
   return options_.next_disk->OnTransfer(transfer, path, offset, length);
 }
 

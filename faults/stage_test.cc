@@ -145,6 +145,24 @@ TEST(Stage, FailsTheNthSyncOfAFileOnce) {
   EXPECT_EQ(f.counters.of(Family::kSyncFailure).injected, 1u);
 }
 
+TEST(Stage, CutsTheNthWriteToAFileOnce) {
+  Fixture f({"fail write a/b 2"});
+  auto cut = [&](sim::Transfer transfer, const char* path) {
+    sim::TransferFault fault = f.stage->OnTransfer(transfer, path, 0, 8192);
+    if (fault.outcome == sim::TransferOutcome::kShort) {
+      EXPECT_EQ(fault.bytes, 4096);
+    }
+    return fault.outcome != sim::TransferOutcome::kWhole;
+  };
+  EXPECT_FALSE(cut(sim::Transfer::kWrite, "a/b"));
+  EXPECT_FALSE(cut(sim::Transfer::kWrite, "a/c"));
+  EXPECT_FALSE(cut(sim::Transfer::kRead, "a/b"));
+  EXPECT_TRUE(cut(sim::Transfer::kWrite, "a/b"));
+  EXPECT_FALSE(cut(sim::Transfer::kWrite, "a/b"));
+  EXPECT_TRUE(f.stage->Unmet().empty());
+  EXPECT_EQ(f.counters.of(Family::kShortTransfer).injected, 1u);
+}
+
 TEST(Stage, RefusesTheNthGrowthOfAFileOnce) {
   Fixture f({"fail extend a/b 2"});
   auto refused = [&](const char* path) {

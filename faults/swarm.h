@@ -43,6 +43,11 @@ struct Knobs {
   // How much of a WAL segment is left when the run begins, with two recycled
   // segments ahead; 0: the log stands where initdb ended.
   int64_t wal_room_bytes = 0;
+  // How many transaction ids are left on a page of the commit log when the run
+  // begins; 0: as initdb left it.
+  int64_t xid_room = 0;
+  int64_t commit_delay_ns = 0;
+  int64_t commit_siblings = 5;
   int64_t max_wal_size_bytes = int64_t{1} << 30;
   int64_t checkpoint_timeout_ns = 300 * env::kSecond;
   int64_t bgwriter_delay_ns = 200 * env::kMillisecond;

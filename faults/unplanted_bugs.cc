@@ -242,8 +242,6 @@ constexpr UnplantedBug kBugs[] = {
      "the visibility map"},
     {"vm-clear-not-registered-in-wal", "PG ed62d26cac (2026-07-15)", kMvcc,
      "the visibility map"},
-    {"wal-insert-progress-goes-backwards", "PG 358cde320b (2015-08-02)",
-     kRecovery, "commit_delay"},
     {"wal-overwritten-contrecord", "PG ff9f111bce (2021-09-29)", kRecovery,
      "streaming replication"},
     {"wal-reset-race-stale-backfill",

@@ -28,7 +28,7 @@ engine::Config InitDbConfig(const engine::Config& config) {
 
 env::Result<std::unique_ptr<sim::Disk>> Build(const engine::Config& config,
                                               const sim::DiskOptions& options,
-                                              uint32_t wal_room_bytes,
+                                              const engine::InitDbRoom& room,
                                               sim::StackPool* stacks) {
   auto disk = std::make_unique<sim::Disk>(options);
   sim::Choices choices(0);
@@ -45,7 +45,7 @@ env::Result<std::unique_ptr<sim::Disk>> Build(const engine::Config& config,
   // same place, for this one.
   auto node = std::make_unique<engine::Node>(&world.env(host), config);
   world.SpawnRoot(host, "initdb", [&] {
-    env::Status made = node->InitDb(wal_room_bytes);
+    env::Status made = node->InitDb(room);
     env::Unwatched unwatched;
     status = std::move(made);
   });
@@ -68,11 +68,11 @@ env::Result<std::unique_ptr<sim::Disk>> Build(const engine::Config& config,
 
 env::Result<std::unique_ptr<sim::Disk>> ClusterTemplates::Fresh(
     const engine::Config& config, const sim::DiskOptions& options,
-    uint32_t wal_room_bytes) {
-  Key key{InitDbConfig(config), options, wal_room_bytes};
+    const engine::InitDbRoom& room) {
+  Key key{InitDbConfig(config), options, room};
   std::unique_ptr<sim::Disk>& slot = templates_[key];
   if (slot == nullptr) {
-    ASSIGN_OR_RETURN(slot, Build(key.initdb, options, wal_room_bytes, stacks_));
+    ASSIGN_OR_RETURN(slot, Build(key.initdb, options, room, stacks_));
   }
   return slot->Clone();
 }

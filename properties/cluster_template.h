@@ -12,6 +12,7 @@
 #include <memory>
 
 #include "engine/common/config.h"
+#include "engine/node/node.h"
 #include "sim/disk.h"
 
 namespace sim {
@@ -26,18 +27,17 @@ class ClusterTemplates {
   explicit ClusterTemplates(sim::StackPool* stacks) : stacks_(stacks) {}
 
   // A cleanly shut down cluster with these settings, on a disk with these
-  // options; everything on it is durable. wal_room_bytes: as for
-  // engine::Node::InitDb. Errors: initdb's.
+  // options; everything on it is durable. Errors: initdb's.
   env::Result<std::unique_ptr<sim::Disk>> Fresh(const engine::Config& config,
                                                 const sim::DiskOptions& disk,
-                                                uint32_t wal_room_bytes = 0);
+                                                const engine::InitDbRoom& room = {});
 
  private:
   // All that a template is made from: a disk keeps its options when cloned.
   struct Key {
     engine::Config initdb;
     sim::DiskOptions disk;
-    uint32_t wal_room_bytes = 0;
+    engine::InitDbRoom room;
 
     auto operator<=>(const Key&) const = default;
   };

@@ -43,6 +43,8 @@ engine::Config ConfigFrom(const faults::Knobs& knobs) {
   config.shared_buffers = static_cast<int>(knobs.shared_buffers);
   config.wal_buffers = static_cast<int>(knobs.wal_buffers);
   config.wal_insert_locks = static_cast<int>(knobs.wal_insert_locks);
+  config.commit_delay_ns = knobs.commit_delay_ns;
+  config.commit_siblings = static_cast<int>(knobs.commit_siblings);
   config.clog_buffers = static_cast<int>(knobs.clog_buffers);
   config.full_page_writes = knobs.full_page_writes != 0;
   config.wal_compression =
@@ -170,7 +172,8 @@ env::Result<std::unique_ptr<sim::Disk>> FreshDisk(RunContext& context,
                                                   const RunParts& parts) {
   return context.impl().templates.Fresh(
       parts.config, faults::DiskOptionsOf(parts.knobs),
-      static_cast<uint32_t>(parts.knobs.wal_room_bytes));
+      {static_cast<uint32_t>(parts.knobs.wal_room_bytes),
+       static_cast<uint32_t>(parts.knobs.xid_room)});
 }
 
 // Lets a strategy that must know it count what the plan does. Requires: the

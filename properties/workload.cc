@@ -396,6 +396,13 @@ PlanKnobs DrawPlanKnobs(sim::Choices& choices, const sim::Scope& scope) {
   sometimes_off("no_single", &k.single_statement_percent);
   sometimes_off("no_multi_row", &k.multi_row_percent);
   sometimes_off("no_reverse", &k.reverse_order_percent);
+  // Tables come and go: many transactions create one, many of them roll back,
+  // while checkpoints write and sync the files.
+  if (draw.Chance("fleeting_tables", 1, 8)) {
+    k.create_table_weight = 6;
+    k.checkpoint_weight = 3;
+    k.rollback_percent = 60;
+  }
   return k;
 }
 

@@ -122,6 +122,29 @@ XLogRecPtr WalFlushedUpTo(Backend& be) {
   return hooks == nullptr ? kInvalidXLogRecPtr : hooks->FlushedUpTo(be);
 }
 
+// Writes the copy of the page that FlushBuffer made, and ends the I/O.
+Status WriteCopy(Backend& be, BufferDesc& buf, XLogRecPtr lsn) {
+  std::span<char, BLCKSZ> copy(LocalBuffers(be).write_copy);
+  INJECTION_POINT_BEFORE(buffer_flush_after_wal, buf.content_lock.NextReads());
+  be.env->events->Emit(env::EventKind::kPageWrite, EventPage(buf.tag),
+                       static_cast<uint64_t>(buf.tag.forkNum), lsn,
+                       WalFlushedUpTo(be));
+  Status status =
+      SmgrWrite(be, buf.tag.rnode, buf.tag.forkNum, buf.tag.blockNum, copy);
+  if (!status.ok()) {
+    TerminateBufferIO(be, buf, PLANTED(io_error_leaves_clean), BM_IO_ERROR);
+    return status;
+  }
+  if (be.config().detect_zeroed_pages && buf.tag.forkNum == kMainFork &&
+      !PageIsNew(copy.data())) {
+    NoteHeldBlock(be, buf.tag.rnode, buf.tag.blockNum);
+  }
+  INJECTION_POINT_BEFORE(buffer_flush_after_write,
+                         buf.content_lock.NextChanges());
+  TerminateBufferIO(be, buf, /*clear_dirty=*/true, 0);
+  return {};
+}
+
 }  // namespace
 
 Status FlushBuffer(Backend& be, BufferDesc& buf) {
@@ -137,24 +160,12 @@ Status FlushBuffer(Backend& be, BufferDesc& buf) {
   std::span<char, BLCKSZ> copy(LocalBuffers(be).write_copy);
   PageSetChecksumCopy(page, ChecksumBlock(be.config(), buf.tag),
                       be.config().data_checksums, copy);
-  INJECTION_POINT_BEFORE(buffer_flush_after_wal, buf.content_lock.NextReads());
-  be.env->events->Emit(env::EventKind::kPageWrite, EventPage(buf.tag),
-                       static_cast<uint64_t>(buf.tag.forkNum), lsn,
-                       WalFlushedUpTo(be));
-  Status status =
-      SmgrWrite(be, buf.tag.rnode, buf.tag.forkNum, buf.tag.blockNum, copy);
-  if (!status.ok()) {
-    TerminateBufferIO(be, buf, PLANTED(io_error_leaves_clean), BM_IO_ERROR);
-    return status;
-  }
-  if (be.config().detect_zeroed_pages && buf.tag.forkNum == kMainFork &&
-      !PageIsNew(page)) {
-    NoteHeldBlock(be, buf.tag.rnode, buf.tag.blockNum);
-  }
-  INJECTION_POINT_BEFORE(buffer_flush_after_write,
-                         buf.content_lock.NextChanges());
-  TerminateBufferIO(be, buf, /*clear_dirty=*/true, 0);
-  return {};
+  if (!PLANTED(evict_ignores_just_dirtied)) return WriteCopy(be, buf, lsn);
+  // Nothing keeps others from changing the page meanwhile.
+  LWLockRelease(be, buf.content_lock);
+  Status status = WriteCopy(be, buf, lsn);
+  LWLockAcquire(be, buf.content_lock, LWLockMode::kShared);
+  return status;
 }
 
 Status LockAndFlushBuffer(Backend& be, BufferDesc& buf) {

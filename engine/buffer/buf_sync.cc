@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "engine/buffer/buf_internals.h"
+#include "engine/common/sites.h"
 
 namespace engine {
 namespace {
@@ -34,6 +35,7 @@ void DropMatching(Backend& be, Predicate matches) {
     std::optional<BufferTag> pinned = TryForget(be, buf, matches);
     while (pinned.has_value()) {
       SIM_CHECK(PrivateRefCount(be, buf) == 0);
+      if (PLANTED(drop_ignores_write_in_progress)) break;
       // Somebody is writing it out.
       WaitForPins(be, buf, *pinned, 1);
       pinned = TryForget(be, buf, matches);

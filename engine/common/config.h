@@ -35,6 +35,10 @@ struct Config {
   bool synchronous_commit = true;  // default of new sessions
   env::TimeNs wal_writer_delay_ns = 200 * env::kMillisecond;
   int wal_insert_locks = 8;
+  // How long a commit waits for others before it flushes, if at least
+  // commit_siblings others have transactions open.
+  env::TimeNs commit_delay_ns = 0;
+  int commit_siblings = 5;
 
   // Checkpoints.
   env::TimeNs checkpoint_timeout_ns = 300 * env::kSecond;

@@ -1,3 +1,4 @@
+#include "engine/common/sites.h"
 #include "engine/heap/heapam.h"
 #include "engine/heap/heapam_internal.h"
 #include "engine/heap/heapam_xlog.h"
@@ -31,9 +32,14 @@ Status HeapInsert(Backend& be, const RelationData& rel, HeapTuple* tuple,
   CriticalSection crit(be);
   RelationPutHeapTuple(be, buffer.get(), tuple);
   bool all_visible_cleared = ClearAllVisible(buffer.page());
-  MarkBufferDirty(be, buffer.get());
+  bool late = PLANTED(dirty_marked_after_logging);
+  if (!late) MarkBufferDirty(be, buffer.get());
   EmitTupleInsert(be, rel, *tuple, cid);
   XLogRecPtr lsn = LogHeapInsert(be, buffer.get(), *tuple, all_visible_cleared);
+  if (late) {
+    YIELD_POINT(page_not_marked);
+    MarkBufferDirty(be, buffer.get());
+  }
   PageSetLSN(buffer.page(), lsn);
   return {};
 }

@@ -102,6 +102,13 @@ Result<HeapTuple> HeapFetchLatest(Backend& be, const RelationData& rel,
       case ChainStep::Kind::kGone:
         return HeapTuple{};
       case ChainStep::Kind::kNext:
+        if (PLANTED(unpinned_tuple_access)) {
+          // Whatever lies there by now is taken for the tuple.
+          buffer.Release();
+          YIELD_POINT(unpinned_tuple);
+          step.ctid = tuple.header->t_ctid;
+          step.xid = tuple.header->t_xmax;
+        }
         tid = step.ctid;
         prior_xmax = step.xid;
         break;

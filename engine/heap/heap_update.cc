@@ -87,11 +87,16 @@ void ReplaceTuple(Backend& be, const UpdateInProgress& u, Buffer old_buffer,
   bool old_cleared = ClearAllVisible(old_page);
   bool new_cleared = !hot && ClearAllVisible(new_page);
   if (!hot) MarkBufferDirty(be, new_buffer);
-  MarkBufferDirty(be, old_buffer);
+  bool late = PLANTED(dirty_marked_after_logging);
+  if (!late) MarkBufferDirty(be, old_buffer);
   EmitTupleUpdate(be, u.rel, u.tid, *u.new_tuple, u.cid);
   XLogRecPtr lsn = LogHeapUpdate(
       be, {old_buffer, new_buffer, u.tid.offset(), u.old_tuple.bytes,
            u.new_tuple, old_cleared, new_cleared});
+  if (late) {
+    YIELD_POINT(page_not_marked);
+    MarkBufferDirty(be, old_buffer);
+  }
   if (!hot) PageSetLSN(new_page, lsn);
   PageSetLSN(old_page, lsn);
 }
@@ -145,11 +150,6 @@ Result<TmResult> HeapUpdate(Backend& be, const RelationData& rel,
       RETURN_IF_ERROR(UpdateLocked(
           be, {rel, xid, cid, tid, old_tuple, cmax, tuple}, &buffer));
       return result;
-    }
-    if (PLANTED(unpinned_tuple_access)) {
-      // Whatever lies there by now is taken for the tuple.
-      buffer.Release();
-      YIELD_POINT(unpinned_tuple);
     }
     *failure = DescribeFailure(be, *old_tuple.header, result);
     if (PLANTED(recheck_skipped_after_wait) && waited &&

@@ -48,6 +48,7 @@ Result<std::optional<BufferGuard>> TryBlock(Backend& be,
                                             BufferGuard* other) {
   BufferGuard buffer;
   BufferGuard* target = &buffer;
+  std::optional<size_t> early_answer;
   if (other != nullptr && BlockOf(be, *other) == block) {
     target = other;
     other->Lock(BufferLockMode::kExclusive);
@@ -57,11 +58,15 @@ Result<std::optional<BufferGuard>> TryBlock(Backend& be,
     bool was_new =
         PLANTED(page_initialised_unlocked) && PageIsNew(buffer.page());
     if (was_new) YIELD_POINT(new_page_seen);
+    if (PLANTED(free_space_read_unlocked)) {
+      early_answer = PageGetHeapFreeSpace(buffer.page());
+    }
     LockBoth(be, &buffer, other);
     if (was_new) InitPage(be, buffer);
   }
   InitIfNew(be, *target);
-  if (PageGetHeapFreeSpace(target->page()) >= need) {
+  size_t room = early_answer.value_or(PageGetHeapFreeSpace(target->page()));
+  if (room >= need) {
     rel.target_block = block;
     return std::optional<BufferGuard>(std::move(buffer));
   }
@@ -78,6 +83,10 @@ Result<BufferGuard> AddBlock(Backend& be, const RelationData& rel,
   InitIfNew(be, buffer);
   extension->Release();
   if (other == nullptr) return buffer;
+  if (PLANTED(update_pages_locked_in_any_order)) {
+    other->Lock(BufferLockMode::kExclusive);
+    return buffer;
+  }
   if (ConditionalLockBuffer(be, other->get())) {
     *other = BufferGuard(be, other->Detach(), true);
     return buffer;

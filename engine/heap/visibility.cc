@@ -113,6 +113,16 @@ TmResult OwnXmaxResult(Backend& be, const HeapTupleHeaderData& tuple,
                                                      : TmResult::kInvisible;
 }
 
+// Whether another transaction still runs. The array decides, not the commit
+// log: a transaction is committed there before snapshots show it.
+Result<bool> StillRuns(Backend& be, TransactionId xid) {
+  if (PLANTED(commit_status_asked_first)) {
+    ASSIGN_OR_RETURN(bool committed, TransactionIdDidCommit(be, xid));
+    if (committed) return false;
+  }
+  return TransactionIdIsInProgress(be, xid);
+}
+
 // kOk if the insertion is settled and seen, so that xmax decides.
 Result<TmResult> XminForUpdate(Backend& be, HeapTupleHeaderData* tuple,
                                CommandId curcid, Buffer buffer) {
@@ -123,7 +133,8 @@ Result<TmResult> XminForUpdate(Backend& be, HeapTupleHeaderData* tuple,
     return HeapTupleHeaderGetCmin(be, *tuple) >= curcid ? TmResult::kInvisible
                                                         : TmResult::kOk;
   }
-  if (TransactionIdIsInProgress(be, xmin)) return TmResult::kInvisible;
+  ASSIGN_OR_RETURN(bool runs, StillRuns(be, xmin));
+  if (runs) return TmResult::kInvisible;
   ASSIGN_OR_RETURN(bool committed,
                    SettleXid(be, tuple, buffer, xmin, HEAP_XMIN_COMMITTED,
                              HEAP_XMIN_INVALID));
@@ -163,7 +174,8 @@ Result<TmResult> HeapTupleSatisfiesUpdate(Backend& be,
   if (TransactionIdIsCurrentTransactionId(be, xmax)) {
     return OwnXmaxResult(be, *tuple, curcid);
   }
-  if (TransactionIdIsInProgress(be, xmax)) return TmResult::kBeingModified;
+  ASSIGN_OR_RETURN(bool runs, StillRuns(be, xmax));
+  if (runs) return TmResult::kBeingModified;
   if (HEAP_XMAX_IS_LOCKED_ONLY(infomask)) {
     SetHintBits(be, tuple, buffer, HEAP_XMAX_INVALID, kInvalidXLogRecPtr);
     return TmResult::kOk;

@@ -61,6 +61,22 @@ void SetWaitingForXid(Backend& be, TransactionId xid) {
   MyProc(be).waiting_for_xid = xid;
 }
 
+bool MinimumActiveBackends(Backend& be, int min) {
+  const std::vector<PGPROC>& procs = Procs(be).procs;
+  env::AtomicSection lock_hash_partition_lock(&procs);
+  env::UnlockedAccess unlocked("a guess will do: nothing hangs on the answer");
+  int active = 0;
+  for (size_t i = 0; i < procs.size() && active < min; ++i) {
+    const PGPROC& proc = procs[i];
+    bool other = proc.pid != env::kNoTask && proc.pid != be.pid;
+    if (other && TransactionIdIsValid(proc.xid) &&
+        !TransactionIdIsValid(proc.waiting_for_xid)) {
+      ++active;
+    }
+  }
+  return active >= min;
+}
+
 void TerminateClientBackends(Backend& be) {
   SIM_CHECK(be.type == BackendType::kPostmaster);
   env::AtomicSection proc_struct_lock(&Procs(be).procs);

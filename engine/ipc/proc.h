@@ -63,6 +63,11 @@ void ProcExit(Backend& be);
 // Suspends: no.
 void SetWaitingForXid(Backend& be, TransactionId xid);
 
+// Whether at least `min` other processes have a transaction with an xid and do
+// not wait for another's end. Suspends: no.
+// Source: src/backend/storage/ipc/procarray.c MinimumActiveBackends().
+bool MinimumActiveBackends(Backend& be, int min);
+
 // Tells the backends of all clients to end at their next CheckForInterrupts,
 // and wakes those that wait (PostgreSQL's SIGTERM). Requires: the postmaster.
 // Suspends: no.

@@ -13,6 +13,8 @@
 #include "engine/node/rmgr_table.h"
 #include "engine/smgr/smgr.h"
 #include "engine/txn/clog.h"
+#include "engine/txn/txn_shared.h"
+#include "engine/txn/varsup.h"
 #include "engine/txn/xact.h"
 #include "engine/wal/xlog.h"
 #include "engine/wal/xlog_internal.h"
@@ -120,7 +122,7 @@ Status Node::AddRecycledSegments(Backend& be) {
   return env_->files->FsyncDir(kXLogDir);
 }
 
-Status Node::BootStrap(Backend& be, uint32_t wal_room_bytes) {
+Status Node::BootStrap(Backend& be, const InitDbRoom& room) {
   for (const char* directory : kDirectories) {
     RETURN_IF_ERROR(env_->files->Mkdir(directory));
   }
@@ -132,17 +134,22 @@ Status Node::BootStrap(Backend& be, uint32_t wal_room_bytes) {
   StartTransaction(be, IsolationLevel::kReadCommitted);
   RETURN_IF_ERROR(BootStrapCatalog(be));
   RETURN_IF_ERROR(CommitTransaction(be));
-  if (wal_room_bytes > 0) LogFillSegment(be, wal_room_bytes);
+  if (room.xids > 0) {
+    // As if those before had run and left nothing behind.
+    SIM_CHECK(room.xids < CLOG_XACTS_PER_PAGE / 2);
+    AdvanceNextTransactionIdPastXid(be, CLOG_XACTS_PER_PAGE - room.xids - 1);
+  }
+  if (room.wal_bytes > 0) LogFillSegment(be, room.wal_bytes);
   RETURN_IF_ERROR(
       CreateCheckPoint(be, CHECKPOINT_IS_SHUTDOWN | CHECKPOINT_IMMEDIATE));
-  if (wal_room_bytes > 0) RETURN_IF_ERROR(AddRecycledSegments(be));
+  if (room.wal_bytes > 0) RETURN_IF_ERROR(AddRecycledSegments(be));
   for (const char* directory : kDirectories) {
     RETURN_IF_ERROR(env_->files->FsyncDir(directory));
   }
   return env_->files->FsyncDir("");
 }
 
-Status Node::InitDb(uint32_t wal_room_bytes) {
+Status Node::InitDb(const InitDbRoom& room) {
   SIM_CHECK(state_ == NodeState::kStopped);
   CreateSharedMemory();
   Status status;
@@ -150,7 +157,7 @@ Status Node::InitDb(uint32_t wal_room_bytes) {
     Backend be(env_, shared_.get(), BackendType::kStartup);
     RETURN_IF_ERROR(ProcInit(be));
     InitBackend(be);
-    status = BootStrap(be, wal_room_bytes);
+    status = BootStrap(be, room);
     ProcExit(be);
   }
   shared_.reset();

@@ -16,6 +16,8 @@
 #ifndef MUSTH_ENGINE_NODE_NODE_H_
 #define MUSTH_ENGINE_NODE_NODE_H_
 
+#include <compare>
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <memory>
@@ -46,6 +48,17 @@ enum class ShutdownMode : uint8_t {
   kImmediate,  // everything stops at once; the next start recovers
 };
 
+// A fresh cluster may look as if it had lived for a while.
+struct InitDbRoom {
+  // 0, or how much of a WAL segment the log leaves for what comes next; then
+  // two recycled segments lie ahead.
+  uint32_t wal_bytes = 0;
+  // 0, or how many transaction ids the first page of the commit log has left.
+  uint32_t xids = 0;
+
+  auto operator<=>(const InitDbRoom&) const = default;
+};
+
 class Node {
  public:
   // Settings must be those of the data directory where initdb fixed them.
@@ -55,10 +68,8 @@ class Node {
   Node& operator=(const Node&) = delete;
 
   // Creates a fresh cluster in an empty data directory and leaves it cleanly
-  // shut down. wal_room_bytes: 0, or how much of a WAL segment the log leaves
-  // for what comes next; then two recycled segments lie ahead, as in a cluster
-  // that has lived for a while. Requires: a task of this host. Suspends: yes.
-  Status InitDb(uint32_t wal_room_bytes = 0);
+  // shut down. Requires: a task of this host. Suspends: yes.
+  Status InitDb(const InitDbRoom& room = {});
 
   // The postmaster. Requires: a task of this host. Returns after a shutdown
   // or when start-up failed. Suspends: yes.
@@ -112,7 +123,7 @@ class Node {
   bool ShutdownIsDue() const;
   ServeResult Shutdown();
   void WakePostmaster();
-  Status BootStrap(Backend& be, uint32_t wal_room_bytes);
+  Status BootStrap(Backend& be, const InitDbRoom& room);
   Status AddRecycledSegments(Backend& be);
 
   env::Env* const env_;

@@ -32,15 +32,19 @@ class NodeWorld : public sim::EventSubscriber {
 
   void OnEvent(const env::Event& event) override {
     if (event.kind == env::EventKind::kRedo) ++redone_;
+    if (event.kind == env::EventKind::kWalFlush) ++flushes_;
   }
+  // Of a node that has yet to be made.
+  Config& config() { return config_; }
+  // Times that the log became durable a little further.
+  uint64_t flushes() const { return flushes_; }
   // Records replayed so far.
   uint64_t redone() const { return redone_; }
 
-  Status InitDb(uint32_t wal_room_bytes = 0) {
+  Status InitDb(const InitDbRoom& room = {}) {
     Node node(&world_.env(host_), config_);
     Status status(env::Code::kInterrupted, "did not finish");
-    world_.SpawnRoot(host_, "initdb",
-                     [&] { status = node.InitDb(wal_room_bytes); });
+    world_.SpawnRoot(host_, "initdb", [&] { status = node.InitDb(room); });
     EXPECT_EQ(world_.Run(), sim::World::StopReason::kIdle) << Why();
     return status;
   }
@@ -119,6 +123,7 @@ class NodeWorld : public sim::EventSubscriber {
   sim::World world_;
   env::HostId host_ = 0;
   uint64_t redone_ = 0;
+  uint64_t flushes_ = 0;
   Config config_;
   std::unique_ptr<Node> node_;
 };
@@ -196,7 +201,7 @@ TEST(Node, ALogThatBeginsNearASegmentsEndGoesOnInARecycledOne) {
   constexpr uint64_t kSegment = 64 * 1024;
   for (uint64_t seed = 1; seed <= 10; ++seed) {
     NodeWorld w(seed);
-    ASSERT_TRUE(w.InitDb(8192).ok());
+    ASSERT_TRUE(w.InitDb({.wal_bytes = 8192}).ok());
     EXPECT_EQ(FirstPageAddress(w.disk(), "000000010000000000000003"),
               2 * kSegment);
     w.Start();
@@ -211,6 +216,61 @@ TEST(Node, ALogThatBeginsNearASegmentsEndGoesOnInARecycledOne) {
     EXPECT_EQ(w.Sql("SELECT count(*) FROM t"), Rows{"30"});
     w.Shutdown();
   }
+}
+
+TEST(Node, TheCommitLogGoesOnInANewPage) {
+  for (uint64_t seed = 1; seed <= 10; ++seed) {
+    NodeWorld w(seed);
+    ASSERT_TRUE(w.InitDb({.xids = 5}).ok());
+    w.Start();
+    w.Sql("CREATE TABLE t (a int)");
+    for (int i = 0; i < 10; ++i) w.Sql("INSERT INTO t VALUES (1)");
+    w.Crash(sim::CrashKind::kPowerLoss);
+    w.Start();
+    EXPECT_EQ(w.Sql("SELECT count(*) FROM t"), Rows{"10"});
+    w.Shutdown();
+    std::string bytes;
+    ASSERT_TRUE(w.disk().PeekFile("pg_xact/0000", &bytes));
+    EXPECT_EQ(bytes.size(), size_t{2} * BLCKSZ);
+  }
+}
+
+// Flushes that 20 commits of four clients take.
+uint64_t FlushesOfCommits(uint64_t seed, env::TimeNs commit_delay_ns,
+                          int commit_siblings) {
+  NodeWorld w(seed);
+  w.config().commit_delay_ns = commit_delay_ns;
+  w.config().commit_siblings = commit_siblings;
+  EXPECT_TRUE(w.InitDb().ok());
+  w.Start();
+  w.Sql("CREATE TABLE t (a int)");
+  uint64_t before = w.flushes();
+  int done = 0;
+  for (const char* name : {"c1", "c2", "c3", "c4"}) {
+    w.node().AddClient(name, [&](Session& session) {
+      for (int i = 0; i < 5; ++i)
+        session.ExecuteText("INSERT INTO t VALUES (1)");
+      if (++done == 4) w.world().RequestStop();
+    });
+  }
+  EXPECT_EQ(w.world().Run(), sim::World::StopReason::kStopped) << w.Why();
+  uint64_t flushes = w.flushes() - before;
+  EXPECT_EQ(w.Sql("SELECT count(*) FROM t"), Rows{"20"});
+  w.Shutdown();
+  return flushes;
+}
+
+TEST(Node, CommitsThatWaitForOthersShareTheirFlush) {
+  uint64_t plain = 0;
+  uint64_t delayed = 0;
+  uint64_t alone = 0;
+  for (uint64_t seed = 1; seed <= 10; ++seed) {
+    plain += FlushesOfCommits(seed, 0, 0);
+    delayed += FlushesOfCommits(seed, 10 * env::kMillisecond, 1);
+    alone += FlushesOfCommits(seed, 10 * env::kMillisecond, 4);
+  }
+  EXPECT_LT(delayed, plain * 3 / 4);
+  EXPECT_EQ(alone, plain);  // nobody has that many others
 }
 
 // What each of several clients was told, in order.

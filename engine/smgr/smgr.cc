@@ -7,6 +7,7 @@
 
 #include "engine/common/errcodes.h"
 #include "engine/common/file_error.h"
+#include "engine/common/sites.h"
 #include "engine/smgr/heldblocks.h"
 #include "engine/smgr/smgr_internals.h"
 #include "engine/smgr/sync.h"
@@ -367,7 +368,10 @@ Status SmgrUnlink(Backend& be, const RelFileNode& rnode, bool is_redo) {
   ForgetHeldBlocks(be, rnode, 0);
   for (ForkNumber fork : kForks) {
     std::string first = RelationPath(rnode, fork);
-    if (is_redo || fork != kMainFork) {
+    // PostgreSQL before 8.3, where these two are from, unlinked it at once.
+    bool at_once = PLANTED(sync_revoke_not_seen) ||
+                   PLANTED(drop_ignores_write_in_progress);
+    if (is_redo || fork != kMainFork || at_once) {
       if (!RemoveSegment(be, first)) continue;
     } else {
       // The name stays until the next checkpoint, so that no new relation can

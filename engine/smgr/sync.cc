@@ -55,6 +55,7 @@ std::string NextToUnlink(SmgrShared& shared) {
 // Makes shared.syncing durable, or PANICs: after a failed fsync the kernel may
 // have dropped the dirty data, and a second call would succeed for nothing.
 void SyncOrPanic(Backend& be, SmgrShared& shared, const std::string& path) {
+  YIELD_POINT(sync_request_taken);
   for (int failures = 0; !SyncForgotten(shared); ++failures) {
     Status status = SyncFile(be, path);
     if (status.ok()) return;
@@ -74,6 +75,11 @@ void SyncOrPanic(Backend& be, SmgrShared& shared, const std::string& path) {
 }  // namespace
 
 void RegisterSyncRequest(Backend& be, std::string_view path) {
+  // It stays in a table that only this process sees.
+  if (PLANTED(bgwriter_keeps_sync_requests) &&
+      be.type == BackendType::kBgWriter) {
+    return;
+  }
   SmgrShared& shared = SharedSmgr(be);
   env::AtomicSection checkpointer_comm_lock(&shared);
   // An existing entry keeps its older cycle: it is due sooner.
@@ -86,7 +92,9 @@ void ForgetSyncRequest(Backend& be, std::string_view path) {
   env::AtomicSection checkpointer_comm_lock(&shared);
   auto it = shared.pending_syncs.find(path);
   if (it != shared.pending_syncs.end()) shared.pending_syncs.erase(it);
-  if (shared.syncing == path) shared.syncing_forgotten = true;
+  if (shared.syncing == path && !PLANTED(sync_revoke_not_seen)) {
+    shared.syncing_forgotten = true;
+  }
 }
 
 void RegisterUnlinkRequest(Backend& be, std::string_view path) {

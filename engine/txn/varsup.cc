@@ -30,6 +30,10 @@ Result<TransactionId> GetNewTransactionId(Backend& be) {
   // Before the counter moves: if this fails the next caller tries again.
   RETURN_IF_ERROR(ExtendCLOG(be, xid));
   txn.next_full_xid = FullTransactionIdNext(txn.next_full_xid);
+  if (PLANTED(xid_advertised_late)) {
+    lock.Release();
+    YIELD_POINT(xid_not_advertised);
+  }
   // Advertised before the lock is released, so that a snapshot that has a
   // later xmax cannot miss it.
   {

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -58,7 +59,10 @@ Result<bool> InstallXLogFileSegment(Backend& be, XLogSegNo* segno,
                                     XLogSegNo max_segno) {
   XLogCtlData& ctl = XLogCtl(be);
   uint32_t segsize = be.config().wal_segment_size;
-  LWLockGuard guard(be, ctl.ControlFileLock, LWLockMode::kExclusive);
+  std::optional<LWLockGuard> guard;
+  if (!PLANTED(segment_installed_over_another)) {
+    guard.emplace(be, ctl.ControlFileLock, LWLockMode::kExclusive);
+  }
   for (; *segno <= max_segno; ++*segno) {
     std::string to = XLogFilePath(ctl.InsertTimeLineID, *segno, segsize);
     Result<env::FileInfo> info = be.env->files->Stat(to);

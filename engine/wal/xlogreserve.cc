@@ -165,6 +165,11 @@ XLogRecPtr WaitForInsertion(Backend& be, WALInsertLock& lock, XLogRecPtr upto) {
       at = now.at;
       break;
     }
+    if (PLANTED(insert_progress_missed)) {
+      YIELD_POINT(insert_progress_read);
+      Insertion after = Look(lock);  // of the lock, not of how far it is
+      if (!after.going_on || after.releases != releases) break;
+    }
     ConditionVariableSleep(be, lock.progress);
     now = Look(lock);
   }
@@ -279,6 +284,10 @@ void AdvanceXLInsertBuffer(Backend& be, XLogRecPtr upto, bool opportunistic) {
       continue;
     }
     XLogRecPtr begin = ctl.InitializedUpTo;
+    if (PLANTED(wal_page_published_before_init)) {
+      ctl.SetXlBlock(idx, begin + XLOG_BLCKSZ);
+      YIELD_POINT(wal_page_not_initialised);
+    }
     InitPage(be, idx, begin);
     ctl.InitializedUpTo = begin + XLOG_BLCKSZ;
     ctl.SetXlBlock(idx, ctl.InitializedUpTo);
@@ -300,6 +309,7 @@ char* GetXLogBuffer(Backend& be, XLogRecPtr lsn) {
     if (lsn == page_begin + XLogPageHeaderSizeAt(page_begin, segsize)) {
       reached = page_begin;
     }
+    if (PLANTED(insert_progress_page_start)) reached = page_begin;
     UpdateInsertingAt(be, reached);
     YIELD_POINT_BEFORE(wal_buffer_advance, ctl.WALBufMappingLock.NextChanges());
     AdvanceXLInsertBuffer(be, lsn, false);

@@ -7,6 +7,7 @@
 
 #include "engine/common/file_error.h"
 #include "engine/common/sites.h"
+#include "engine/ipc/proc.h"
 #include "engine/wal/flushmark.h"
 #include "engine/wal/xlog.h"
 #include "engine/wal/xlog_internal.h"
@@ -41,6 +42,22 @@ bool AcquireOrWaitForWALWriteLock(Backend& be) {
 // the lock that the writer holds.
 env::Access NextOfWriter(Backend& be) {
   return XLogCtl(be).WALWriteLock.NextChanges();
+}
+
+// commit_delay: gives others that are about to commit the time to put their
+// records before the flush. Requires: WALWriteLock. Returns whether it slept.
+bool LeaveTimeForCommits(Backend& be) {
+  env::TimeNs delay = be.config().commit_delay_ns;
+  if (delay == 0 || !MinimumActiveBackends(be, be.config().commit_siblings)) {
+    return false;
+  }
+  env::TimeNs deadline = be.env->clock->Now() + delay;
+  bool woken = false;
+  while (be.env->clock->Now() < deadline) {
+    woken |= be.env->tasks->ParkUntil(SITE_ID(commit_delay_sleep), deadline);
+  }
+  if (woken) be.env->tasks->Unpark(be.pid);  // it was meant for another wait
+  return true;
 }
 
 // Makes the open segment durable.
@@ -234,6 +251,9 @@ void XLogFlush(Backend& be, XLogRecPtr upto) {
     }
     if (!AcquireOrWaitForWALWriteLock(be)) continue;
     if (ctl.LogwrtResult.Flush < upto) {
+      if (LeaveTimeForCommits(be)) {
+        insertpos = WaitXLogInsertionsToFinish(be, insertpos);
+      }
       XLogWrite(be, XLogwrt{insertpos, insertpos}, false);
     }
     ReleaseWALWriteLock(be);
