@@ -51,6 +51,11 @@ KnobInfo Time(std::string_view name, Field field, int64_t high,
               Choices choices) {
   return {name, field, Unit::kTime, kMs, high, std::move(choices), {}};
 }
+// A time that may be none at all.
+KnobInfo Delay(std::string_view name, Field field, int64_t high,
+               Choices choices) {
+  return {name, field, Unit::kTime, 0, high, std::move(choices), {}};
+}
 KnobInfo Switch(std::string_view name, Field field, Choices choices) {
   return {name, field, Unit::kSwitch, 0, 1, std::move(choices), {}};
 }
@@ -75,10 +80,10 @@ std::vector<KnobInfo> NodeKnobs() {
              {{16, 2}, {4, 4}, {8, 2}}),
       Number("wal_insert_locks", &Knobs::wal_insert_locks, 1, 8,
              {{8, 2}, {2, 3}, {1, 1}, {4, 2}}),
-      Time("commit_delay", &Knobs::commit_delay_ns, 100 * kMs,
-           {{0, 3}, {kMs, 1}}),
+      Delay("commit_delay", &Knobs::commit_delay_ns, 100 * kMs,
+            {{0, 2}, {kMs, 1}}),
       Number("commit_siblings", &Knobs::commit_siblings, 0, 1000,
-             {{5, 1}, {1, 1}, {0, 2}}),
+             {{5, 1}, {1, 1}, {0, 3}}),
       Number("clog_buffers", &Knobs::clog_buffers, 2, 128, {{4, 1}, {2, 1}}),
       Bytes("wal_segment_size", &Knobs::wal_segment_size_bytes, 64 * kKilo,
             16 * kMega, {{kMega, 1}, {256 * kKilo, 2}, {64 * kKilo, 3}}),

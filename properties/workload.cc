@@ -19,6 +19,8 @@ using sim::Stream;
 
 constexpr uint32_t kRowsPerSetupInsert = 50;
 constexpr int64_t kPadBytes = 12;
+// Five rows of the table that is only scanned fill a page.
+constexpr size_t kScannedNote = 1400;
 // Ids of rows inserted by sessions start here, a range per session.
 constexpr int64_t kFirstNewId = 1000000;
 constexpr int64_t kIdsPerSession = 1000000;
@@ -72,6 +74,30 @@ class Generator {
     }
   }
 
+  // Behind Setup, so that its statements keep their numbers.
+  void SetupScanned(Plan* plan) const {
+    if (knobs_.scanned_rows == 0) return;
+    auto number = static_cast<uint32_t>(plan->setup.size());
+    Add({0, 1, ++number}, MakeCreateTable(ScannedTable()), &plan->setup);
+    for (uint32_t first = 1; first <= knobs_.scanned_rows;
+         first += kRowsPerSetupInsert) {
+      StatementId id{0, 1, ++number};
+      engine::InsertStmt insert;
+      insert.table = ScannedTable();
+      uint32_t last =
+          std::min(knobs_.scanned_rows, first + kRowsPerSetupInsert - 1);
+      for (uint32_t row = first; row <= last; ++row) {
+        std::vector<Expr>& values = insert.rows.emplace_back();
+        values.push_back(engine::IntConst(row));
+        values.push_back(engine::IntConst(MakeStamp(id, row - first)));
+        values.push_back(engine::IntConst(row % 10));
+        values.push_back(engine::StringConst(std::string(kScannedNote, 'z')));
+        values.push_back(engine::NullConst());
+      }
+      Add(id, std::move(insert), &plan->setup);
+    }
+  }
+
   PlanTransaction Transaction(Drawer draw, uint32_t session,
                               uint32_t number) const {
     PlanTransaction t;
@@ -100,6 +126,8 @@ class Generator {
   }
 
  private:
+  std::string ScannedTable() const { return TableName(knobs_.tables + 1); }
+
   static void Add(StatementId id, StatementBody body,
                   std::vector<PlanStatement>* out) {
     PlanStatement step;
@@ -308,6 +336,9 @@ class Generator {
     std::string table = TableName(1 + draw->Below("table", knobs_.tables));
     switch (draw->Weighted("kind", weights)) {
       case 0:
+        if (knobs_.scanned_rows > 0 && draw->Chance("scan", 1, 2)) {
+          return Add(id, ScanWhole(), out);
+        }
         return Add(id, DrawSelect(table, rank, count, draw), out);
       case 1:
         return Add(id, DrawUpdate(id, table, rank, count, draw), out);
@@ -325,6 +356,17 @@ class Generator {
       default:
         AddTableOfItsOwn(id, draw, out);
     }
+  }
+
+  StatementBody ScanWhole() const {
+    engine::SelectStmt select;
+    select.from = engine::FromItem{};
+    select.from->table = ScannedTable();
+    select.targets.emplace_back();
+    select.targets.back().expr = engine::Call("count", {engine::Star()});
+    select.targets.emplace_back();
+    select.targets.back().expr = engine::Call("sum", {engine::Column("val")});
+    return select;
   }
 
   // A table whose name no other statement uses, and a row in it.
@@ -377,7 +419,7 @@ PlanKnobs DrawPlanKnobs(sim::Choices& choices, const sim::Scope& scope) {
   const uint32_t size_weights[] = {5, 3, 2};
   const uint32_t sizes[] = {20, 200, 1500};
   k.value_bytes = sizes[draw.Weighted("value_bytes", size_weights)];
-  if (draw.Chance("bulky", 1, 6)) {
+  if (draw.Chance("bulky", 1, 4)) {
     k.bulky = true;
     k.value_bytes = 1500;
   }
@@ -396,6 +438,10 @@ PlanKnobs DrawPlanKnobs(sim::Choices& choices, const sim::Scope& scope) {
   sometimes_off("no_single", &k.single_statement_percent);
   sometimes_off("no_multi_row", &k.multi_row_percent);
   sometimes_off("no_reverse", &k.reverse_order_percent);
+  if (draw.Chance("scanned_table", 1, 8)) {
+    k.scanned_rows = 60;
+    k.select_weight = 5;
+  }
   // Tables come and go: many transactions create one, many of them roll back,
   // while checkpoints write and sync the files.
   if (draw.Chance("fleeting_tables", 1, 8)) {
@@ -413,6 +459,7 @@ Plan GeneratePlan(sim::Choices& choices, const sim::Scope& scope,
   Plan plan;
   Drawer root(&choices, Stream::kWorkload, scope);
   generator.Setup(root.Child("s", 0), &plan);
+  generator.SetupScanned(&plan);
   for (uint32_t s = 1; s <= knobs.sessions; ++s) {
     PlanSession session;
     session.number = s;

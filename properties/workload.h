@@ -28,6 +28,9 @@ struct PlanKnobs {
   // Notes are at least half as long as the longest: updates leave their page,
   // buffers do not suffice, the log takes many segments.
   bool bulky = false;
+  // Rows of one more table, with long notes, that is only read: its scans drive
+  // everything else out of a small pool. 0: there is none.
+  uint32_t scanned_rows = 0;
 
   // Weights of the statement mix.
   uint32_t insert_weight = 4;

@@ -15,6 +15,7 @@
 #include "engine/wal/xlog_ctl.h"
 #include "engine/wal/xlog_redo.h"
 #include "engine/wal/xlogreader.h"
+#include "engine/wal/xlog_internal.h"
 #include "engine/wal/xlogrecord.h"
 #include "engine/wal/xlogreserve.h"
 
@@ -115,6 +116,16 @@ void FindHole(RegisteredBlock* block) {
   uint16_t upper = header->pd_upper;
   if (lower < kSizeOfPageHeaderData || upper <= lower || upper > BLCKSZ) return;
   block->hole = {lower, static_cast<uint16_t>(upper - lower)};
+}
+
+// Bytes of data with which a short record at `here` ends where one of 32 bytes
+// can begin at the start of every sector.
+size_t ShortLength(XLogRecPtr here, uint32_t segsize) {
+  constexpr size_t kRecord = 32;
+  XLogRecPtr start = here;
+  if (start % XLOG_BLCKSZ == 0) start += XLogPageHeaderSizeAt(start, segsize);
+  size_t gap = (kRecord - start % kRecord) % kRecord;
+  return kRecord + gap - kSizeOfXLogRecord - kSizeOfXLogRecordDataHeaderShort;
 }
 
 }  // namespace
@@ -445,18 +456,17 @@ XLogRecPtr LogNewPageBuffer(Backend& be, Buffer buffer, bool page_std) {
 
 void LogFillSegment(Backend& be, uint32_t room_bytes) {
   constexpr size_t kLong = 4000;
-  constexpr size_t kShort[] = {6, 14};  // 32 and 40 bytes with the header
   uint32_t segsize = be.config().wal_segment_size;
   SIM_CHECK(room_bytes < segsize / 2);
   XLogRecPtr here = GetXLogInsertRecPtr(be);
   XLogRecPtr segment = here - here % segsize + segsize;
   std::string body(kLong, 'n');
-  for (uint32_t i = 0; here + room_bytes < segment + segsize; ++i) {
+  while (here + room_bytes < segment + segsize) {
     size_t length = kLong;
     bool in_first_half = here >= segment && here < segment + segsize / 2 &&
                          here < segment + kShortRecordBytes;
     if (in_first_half || segment + segsize - here < room_bytes + 2 * kLong) {
-      length = kShort[i % 2];
+      length = ShortLength(here, segsize);
     }
     XLogInsertion record(be);
     record.RegisterData(body.data(), length);

@@ -78,8 +78,9 @@ bool XLogCheckBufferNeedsBackup(Backend& be, Buffer buffer);
 XLogRecPtr LogNewPageBuffer(Backend& be, Buffer buffer, bool page_std);
 
 // Logs XLOG_NOOP records until at most room_bytes of a segment are left, in the
-// segment behind the current one: a short record everywhere in its first half,
-// long ones behind. A log that begins there soon needs another segment.
+// segment behind the current one: short records everywhere in its first half,
+// so that one begins at each sector, and long ones behind. A log that begins
+// there soon needs another segment.
 // Requires: nobody else inserts. Suspends: yes.
 void LogFillSegment(Backend& be, uint32_t room_bytes);
 
