@@ -139,7 +139,7 @@ std::vector<KnobInfo> WorldKnobs() {
             {{0, 20}, {2, 35}, {3, 20}, {4, 15}, {5, 5}, {6, 5}}),
       Number("strategy_depth", &Knobs::strategy_depth, 1, 1000,
              {{1, 1}, {2, 1}, {3, 1}, {4, 1}, {5, 1}}),
-      Named("surw_set", &Knobs::surw_set, 0,
+      Named("strategy_set", &Knobs::strategy_set, 0,
             {"all", "wal", "pages", "procarray", "locks"},
             {{0, 2}, {1, 1}, {2, 1}, {3, 1}, {4, 1}}),
       Number("switch_denominator", &Knobs::switch_denominator, 1, 1000000,
@@ -285,19 +285,20 @@ bool MayDraw(const KnobInfo& info, const Profile& profile,
   return true;
 }
 
-uint32_t GroupsOf(SurwSet set) {
+uint32_t GroupsOf(StrategySet set) {
   using env::AccessGroup;
   switch (set) {
-    case SurwSet::kAll:
+    case StrategySet::kAll:
       break;
-    case SurwSet::kLog:
+    case StrategySet::kLog:
       return sim::GroupBit(AccessGroup::kLog);
-    case SurwSet::kPages:
+    case StrategySet::kPages:
       return sim::GroupBit(AccessGroup::kPage);
-    case SurwSet::kSessions:
+    case StrategySet::kSessions:
       return sim::GroupBit(AccessGroup::kSessions);
-    case SurwSet::kLocks:
-      return sim::GroupBit(AccessGroup::kLocks);
+    case StrategySet::kLocks:
+      return sim::GroupBit(AccessGroup::kLocks) |
+             sim::GroupBit(AccessGroup::kSessions);
   }
   return sim::GroupBit(AccessGroup::kLog) | sim::GroupBit(AccessGroup::kPage) |
          sim::GroupBit(AccessGroup::kSessions) |
@@ -422,9 +423,7 @@ sim::StrategyOptions StrategyOptionsOf(const Knobs& knobs) {
   options.timer_denominator = static_cast<uint32_t>(knobs.timer_denominator);
   options.quantum = options.switch_denominator;
   options.depth = static_cast<uint32_t>(knobs.strategy_depth);
-  if (options.kind == sim::StrategyKind::kSurw) {
-    options.groups = GroupsOf(static_cast<SurwSet>(knobs.surw_set));
-  }
+  options.groups = GroupsOf(static_cast<StrategySet>(knobs.strategy_set));
   return options;
 }
 

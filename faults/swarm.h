@@ -27,8 +27,9 @@
 
 namespace faults {
 
-// Kinds of shared state whose interleavings SURW samples.
-enum class SurwSet : uint8_t { kAll, kLog, kPages, kSessions, kLocks };
+// Kinds of shared state that a strategy looks at. kLocks: waits for
+// transactions, and their ends.
+enum class StrategySet : uint8_t { kAll, kLog, kPages, kSessions, kLocks };
 
 // Every field is a knob of the same name, without the unit; switches are 0 and
 // 1, choices by name are the values of the enum named beside them. The initial
@@ -83,8 +84,9 @@ struct Knobs {
   int64_t strategy = 0;  // sim::StrategyKind, without kRecorded
   // pct: the depth of the bugs it looks for; delay: how many delays.
   int64_t strategy_depth = 1;
-  // surw: whose interleavings it samples; SurwSet.
-  int64_t surw_set = 0;
+  // StrategySet. surw: whose interleavings it samples; pct, delay: at whose
+  // points it deviates.
+  int64_t strategy_set = 0;
   int64_t switch_denominator = 32;
   int64_t timer_denominator = 128;
 
