@@ -13,7 +13,6 @@
 #include "engine/node/rmgr_table.h"
 #include "engine/smgr/smgr.h"
 #include "engine/txn/clog.h"
-#include "engine/txn/txn_shared.h"
 #include "engine/txn/varsup.h"
 #include "engine/txn/xact.h"
 #include "engine/wal/xlog.h"
@@ -134,11 +133,7 @@ Status Node::BootStrap(Backend& be, const InitDbRoom& room) {
   StartTransaction(be, IsolationLevel::kReadCommitted);
   RETURN_IF_ERROR(BootStrapCatalog(be));
   RETURN_IF_ERROR(CommitTransaction(be));
-  if (room.xids > 0) {
-    // As if those before had run and left nothing behind.
-    SIM_CHECK(room.xids < CLOG_XACTS_PER_PAGE / 2);
-    AdvanceNextTransactionIdPastXid(be, CLOG_XACTS_PER_PAGE - room.xids - 1);
-  }
+  if (room.xids > 0) LeaveXidsOnCLOGPage(be, room.xids);
   if (room.wal_bytes > 0) LogFillSegment(be, room.wal_bytes);
   RETURN_IF_ERROR(
       CreateCheckPoint(be, CHECKPOINT_IS_SHUTDOWN | CHECKPOINT_IMMEDIATE));

@@ -66,6 +66,13 @@ void AdvanceNextTransactionIdPastXid(Backend& be, TransactionId xid) {
   txn.next_full_xid = FullTransactionIdNext((epoch << 32) | xid);
 }
 
+void LeaveXidsOnCLOGPage(Backend& be, uint32_t xids) {
+  SIM_CHECK(xids > 0 && xids < CLOG_XACTS_PER_PAGE / 2);
+  TransactionId next = ReadNextTransactionId(be);
+  TransactionId page = next - next % CLOG_XACTS_PER_PAGE;
+  AdvanceNextTransactionIdPastXid(be, page + CLOG_XACTS_PER_PAGE - xids - 1);
+}
+
 Result<Oid> GetNewObjectId(Backend& be) {
   LWLockGuard lock(be, Procs(be).oid_gen_lock, LWLockMode::kExclusive);
   TxnShared& txn = SharedTxn(be);

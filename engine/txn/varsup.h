@@ -17,6 +17,10 @@ uint64_t ReadNextFullTransactionId(Backend& be);
 // Redo: the next xid is beyond xid. Suspends: no.
 void AdvanceNextTransactionIdPastXid(Backend& be, TransactionId xid);
 
+// Initdb: passes over the ids of the commit log's page but for the last `xids`,
+// as if their transactions had left nothing behind. Suspends: no.
+void LeaveXidsOnCLOGPage(Backend& be, uint32_t xids);
+
 // The next object id; logs XLOG_NEXTOID ahead in batches of 8192.
 // Suspends: yes.
 Result<Oid> GetNewObjectId(Backend& be);
