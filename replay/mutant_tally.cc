@@ -234,16 +234,24 @@ Ablation Compare(const std::vector<MutantTally>& tallies) {
     }
     Interval leader = ConfidenceOf(best->failing, best->seeds);
     bool alone = true;
+    size_t compared = 0;
     for (const std::string& scheduler : result.schedulers) {
       auto cell = cells.find({bug, scheduler});
-      if (cell == cells.end() || cell->second == best) continue;
+      if (cell == cells.end()) continue;
+      ++compared;
+      if (cell->second == best) continue;
       alone &= ConfidenceOf(cell->second->failing, cell->second->seeds).high <
                leader.low;
     }
-    if (alone) result.best_for[best->scheduler].push_back(bug);
+    if (alone && compared > 1 && best->failing > 0)
+      result.best_for[best->scheduler].push_back(bug);
     auto baseline = cells.find({bug, std::string(kBaselineScheduler)});
     if (baseline == cells.end() || best->failing == 0) continue;
-    if (10 * Share(*baseline->second) <= Share(*best)) {
+    Interval slow =
+        ConfidenceOf(baseline->second->failing, baseline->second->seeds);
+    // One failing seed beside none says nothing.
+    if (10 * Share(*baseline->second) <= Share(*best) &&
+        slow.high < leader.low) {
       result.hard_for_baseline.push_back(bug);
     }
   }
@@ -291,14 +299,22 @@ std::string MutantTable::SchedulerTable() const {
     rule += "---|";
   }
   text += rule;
-  std::string row_of;
+  std::map<std::pair<std::string, std::string>, const MutantTally*> cells;
+  std::vector<std::string> bugs;
   for (const MutantTally& tally : tallies) {
     if (tally.scheduler.empty()) continue;
-    if (tally.bug != row_of) text += fmt::format("\n| {} |", tally.bug);
-    row_of = tally.bug;
-    const std::vector<std::string>& leads = ablation.best_for[tally.scheduler];
-    bool best = std::find(leads.begin(), leads.end(), row_of) != leads.end();
-    text += fmt::format(" {0}{1}{0} |", best ? "**" : "", RateOf(tally));
+    cells[{tally.bug, tally.scheduler}] = &tally;
+    if (bugs.empty() || bugs.back() != tally.bug) bugs.push_back(tally.bug);
+  }
+  for (const std::string& bug : bugs) {
+    text += fmt::format("\n| {} |", bug);
+    for (const std::string& scheduler : ablation.schedulers) {
+      const std::vector<std::string>& leads = ablation.best_for[scheduler];
+      bool best = std::find(leads.begin(), leads.end(), bug) != leads.end();
+      auto cell = cells.find({bug, scheduler});
+      text += fmt::format(" {0}{1}{0} |", best ? "**" : "",
+                          cell == cells.end() ? "" : RateOf(*cell->second));
+    }
   }
   text += "\n\n";
   for (const std::string& scheduler : ablation.schedulers) {

@@ -58,7 +58,7 @@ struct Ablation {
   // intervals disjoint.
   std::map<std::string, std::vector<std::string>> best_for;
   // Bugs that the best scheduler finds at least ten times as often as
-  // kBaselineScheduler does.
+  // kBaselineScheduler does, intervals disjoint.
   std::vector<std::string> hard_for_baseline;
 };
 inline constexpr std::string_view kBaselineScheduler = "random-walk";

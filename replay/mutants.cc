@@ -153,7 +153,8 @@ void Mutants::Shrink(MutantTally* tally) {
   options.invocation = options_.invocation;
   options.out = options_.out;
   Shrinker shrinker(options, runner_);
-  if (shrinker.Run() != kExitBroken) return;
+  // Half a shrinking is none.
+  if (shrinker.Run() != kExitBroken || interrupt_.Interrupted()) return;
   const ShrinkResult& result = shrinker.result();
   tally->shrunk = {result.size.statements, result.size.preemptions,
                    result.size.faults, result.cpu_s, result.one_minimal};
@@ -198,7 +199,7 @@ bool Mutants::Measure(MutantTally* tally) {
              tally->cpu_s);
   Shrink(tally);
   std::fflush(options_.out);
-  return true;
+  return !interrupt_.Interrupted();
 }
 
 ExitCode Mutants::Run() {

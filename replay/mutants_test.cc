@@ -78,6 +78,11 @@ TEST(Ablation, TheBestStandsAloneOnlyIfNoIntervalOverlaps) {
       (std::map<std::string, std::vector<std::string>>{{"pos", {"clear"}}}));
   EXPECT_EQ(ablation.hard_for_baseline,
             (std::vector<std::string>{"clear", "close"}));
+  // Nobody to compare with, or too little to tell.
+  EXPECT_TRUE(Compare({Measured("a", "pos", 0)}).best_for.empty());
+  EXPECT_TRUE(
+      Compare({Measured("a", "pos", 1), Measured("a", "random-walk", 0)})
+          .hard_for_baseline.empty());
 }
 
 TEST(MutantTable, SurvivesItsFileAndShowsSchedulersBesideEachOther) {

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <time.h>
 
+#include <algorithm>
 #include <cstring>
 #include <map>
 
@@ -218,6 +219,15 @@ std::string Shrinker::NameOfTarget() const {
   return name.substr(0, dot);
 }
 
+// The promise that was shrunk for is the one to report.
+void Shrinker::PutFirst(std::vector<properties::Verdict>* verdicts) const {
+  auto ours = std::find_if(
+      verdicts->begin(), verdicts->end(), [this](const auto& verdict) {
+        return verdict.promise == promise_ && verdict.oracle == oracle_;
+      });
+  std::rotate(verdicts->begin(), ours, ours + 1);
+}
+
 ExitCode Shrinker::Write(const ShrinkState& state) {
   RunSpec spec = ToSpec(state);
   env::Result<RunOutcome> outcome = RunOne(spec, true);
@@ -229,6 +239,7 @@ ExitCode Shrinker::Write(const ShrinkState& state) {
                options_.target, promise_);
     return kExitHarness;
   }
+  PutFirst(&outcome->broken);
   Recipe recipe = RecipeOfFinding(spec, *outcome);
   recipe.expect_promise = promise_;
   std::string name = fmt::format("{}/{}", options_.out_dir, NameOfTarget());
@@ -248,8 +259,9 @@ ExitCode Shrinker::Write(const ShrinkState& state) {
              options_.target, promise_, Describe(result_.size), result_.runs,
              result_.cpu_s);
   fmt::print(options_.out, "{}\n",
-             result_.one_minimal
-                 ? "1-minimal: no single part can be left out"
+             result_.one_minimal ? "1-minimal: no single part can be left out"
+             : options_.stop && options_.stop()
+                 ? "not 1-minimal: interrupted"
                  : fmt::format("not 1-minimal: the budget of {} s ran out",
                                options_.budget_s));
   fmt::print(options_.out, "script: {}\nreplay: {}\n", result_.script_path,

@@ -80,6 +80,7 @@ class Shrinker {
   // The run without its seed; nothing if it cannot be said.
   std::optional<ShrinkState> Start(const properties::RunOutcome& outcome);
   ShrinkState Minimize(ShrinkState start);
+  void PutFirst(std::vector<properties::Verdict>* verdicts) const;
   ExitCode Write(const ShrinkState& state);
   std::string NameOfTarget() const;
 

@@ -20,15 +20,16 @@ using properties::RunSpec;
 
 // A made-up engine that loses a row if "UPDATE b" runs after "UPDATE a" and the
 // power fails; other runs break another promise or Musth itself.
-env::Result<RunOutcome> FakeRun(const RunSpec& spec, const RunOptions& options) {
+env::Result<RunOutcome> FakeRun(const RunSpec& spec,
+                                const RunOptions& options) {
   RunOutcome outcome;
   std::string all = spec.setup_sql;
   for (const properties::SessionSource& s : spec.sessions) all += s.text;
   bool written_out = spec.base == sim::Base::kZero;
   bool crash = !written_out || !spec.directions.empty();
   size_t a = all.find("UPDATE a");
-  bool in_order = a != std::string::npos &&
-                  all.find("UPDATE b", a) != std::string::npos;
+  bool in_order =
+      a != std::string::npos && all.find("UPDATE b", a) != std::string::npos;
   outcome.hash = spec.seed + all.size();
   if (written_out && all.find("CREATE") == std::string::npos) {
     outcome.harness_failure = "no table";
@@ -131,27 +132,30 @@ TEST_F(ShrinkTest, ABudgetThatRunsOutIsSaid) {
 }
 
 TEST_F(ShrinkTest, ARunThatKeepsItsPromisesIsNoWork) {
-  EXPECT_EQ(Run([](const RunSpec&, const RunOptions&) -> env::Result<RunOutcome> {
-              return RunOutcome();
-            }),
-            kExitNoFit);
+  EXPECT_EQ(
+      Run([](const RunSpec&, const RunOptions&) -> env::Result<RunOutcome> {
+        return RunOutcome();
+      }),
+      kExitNoFit);
   EXPECT_NE(text_.find("nothing to shrink"), std::string::npos);
 }
 
 TEST_F(ShrinkTest, ARecipeThatNoLongerFitsIsNoWork) {
-  EXPECT_EQ(Run([](const RunSpec&, const RunOptions&) -> env::Result<RunOutcome> {
-              RunOutcome outcome;
-              outcome.unmet_directions = {"crash power-loss at end"};
-              return outcome;
-            }),
-            kExitNoFit);
+  EXPECT_EQ(
+      Run([](const RunSpec&, const RunOptions&) -> env::Result<RunOutcome> {
+        RunOutcome outcome;
+        outcome.unmet_directions = {"crash power-loss at end"};
+        return outcome;
+      }),
+      kExitNoFit);
 }
 
 TEST_F(ShrinkTest, BadInputIsUsage) {
-  EXPECT_EQ(Run([](const RunSpec&, const RunOptions&) -> env::Result<RunOutcome> {
-              return env::Status(env::Code::kInvalid, "setup:1: what is this?");
-            }),
-            kExitUsage);
+  EXPECT_EQ(
+      Run([](const RunSpec&, const RunOptions&) -> env::Result<RunOutcome> {
+        return env::Status(env::Code::kInvalid, "setup:1: what is this?");
+      }),
+      kExitUsage);
 }
 
 TEST_F(ShrinkTest, AWorkerThatDiesRejectsItsCandidateOnly) {

@@ -135,8 +135,12 @@ void Choices::AddOverride(const Override& o) {
   uint64_t address =
       Address(stream_keys_[static_cast<size_t>(o.stream)],
               Scope::FromPath(o.scope_path).key(), env::SiteHash(o.site), o.n);
-  by_address_[address] = overrides_.size();
-  overrides_.push_back({o, false});
+  // The same draw said twice is one override: the last word counts.
+  if (by_address_.Insert(address, overrides_.size())) {
+    overrides_.push_back({o, false});
+  } else {
+    overrides_[by_address_[address]].o = o;
+  }
 }
 
 std::vector<Override> Choices::UnmatchedOverrides() const {
