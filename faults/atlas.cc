@@ -197,6 +197,19 @@ bool LeavesDamage(Family family) {
   return false;
 }
 
+void Evidence::Merge(const Evidence& other) {
+  weak_metadata |= other.weak_metadata;
+  entries_lost += other.entries_lost;
+  sync_failures += other.sync_failures;
+  late_failures += other.late_failures;
+  zeros_read += other.zeros_read;
+  for (size_t kind = 0; kind < damage.size(); ++kind) {
+    for (size_t where = 0; where < damage[kind].size(); ++where) {
+      damage[kind][where] += other.damage[kind][where];
+    }
+  }
+}
+
 void Evidence::Add(const sim::FaultRecord& record) {
   ++damage[static_cast<size_t>(record.damage)]
           [static_cast<size_t>(FileClassOf(record.path))];

@@ -62,6 +62,8 @@ struct Evidence {
   std::array<std::array<uint64_t, kFileClasses>, sim::kDamageCount> damage = {};
 
   void Add(const sim::FaultRecord& record);
+  // Adds what struck in another world.
+  void Merge(const Evidence& other);
   uint64_t Count(std::initializer_list<sim::Damage> kinds,
                  FileClass where) const;
   uint64_t Count(std::initializer_list<sim::Damage> kinds) const;

@@ -186,6 +186,22 @@ std::vector<PlannedCrash> DrawCrashPlan(sim::Choices& choices,
   return crashes;
 }
 
+std::vector<PlannedCrash> DrawInstants(sim::Choices& choices,
+                                       const sim::Scope& host, uint32_t count,
+                                       env::SiteTable sites) {
+  sim::Drawer drawer(&choices, sim::Stream::kCrashPoint, host);
+  std::vector<PlannedCrash> instants;
+  for (uint32_t i = 0; i < count; ++i) {
+    sim::Drawer one = drawer.Child("f", i);
+    PlannedCrash instant;
+    instant.kind = instant.forced_kind = CrashKind::kPowerLoss;
+    instant.in_recovery = one.Chance("in_recovery", 1, 10);
+    DrawPlace(one, sites, &instant);
+    instants.push_back(std::move(instant));
+  }
+  return instants;
+}
+
 std::vector<PlannedCrash> DirectedCrashPlan(
     const std::vector<DirectedCrash>& crashes) {
   std::vector<PlannedCrash> plan;
@@ -222,9 +238,8 @@ CrashFaults::CrashFaults(std::vector<PlannedCrash> plan, env::SiteTable sites,
 }
 
 void CrashFaults::BeginCounting() {
-  seen_ = 0;
-  distinct_sites_ = 0;
-  site_hits_.Clear();
+  counter_.Clear();
+  moments_ = 0;
   armed_ = next_ < plan_.size() && phase_ != Phase::kDone &&
            plan_[next_].in_recovery == (phase_ == Phase::kRecovery);
   counting_ = !armed_ || plan_[next_].moment.during.session == 0;
@@ -243,6 +258,22 @@ void CrashFaults::ProtectTask(env::TaskId task) { protected_[task] = true; }
 
 bool CrashFaults::Due(const sim::CrashPoint& point) {
   const PlannedCrash& crash = plan_[next_];
+  if (crash.place != Place::kMoment) {
+    return counter_.Due(crash, point, sites_);
+  }
+  if (answered_) return true;
+  if (!counting_ || !crash.moment.Counts(point)) return false;
+  return ++moments_ >= crash.n;
+}
+
+void PlaceCounter::Clear() {
+  seen_ = 0;
+  distinct_sites_ = 0;
+  site_hits_.Clear();
+}
+
+bool PlaceCounter::Due(const PlannedCrash& crash, const sim::CrashPoint& point,
+                       env::SiteTable sites) {
   bool device = point.place == CrashPlace::kDevice;
   switch (crash.place) {
     case Place::kSyncEvent:
@@ -266,14 +297,12 @@ bool CrashFaults::Due(const sim::CrashPoint& point) {
     }
     case Place::kNamedInjection:
       if (point.place != CrashPlace::kInjection ||
-          sites_[point.site].name != crash.point) {
+          sites[point.site].name != crash.point) {
         return false;
       }
       return ++seen_ >= crash.hits;
     case Place::kMoment:
-      if (answered_) return true;
-      if (!counting_ || !crash.moment.Counts(point)) return false;
-      break;
+      SIM_UNREACHABLE();
   }
   return ++seen_ >= crash.n;
 }
@@ -305,7 +334,7 @@ CrashKind CrashFaults::OnPoint(const sim::CrashPoint& point) {
   if (kind == CrashKind::kTaskKill && protected_.Contains(point.task)) {
     return CrashKind::kNone;
   }
-  Count(kind, NameOf(point));
+  Count(kind, PointName(point, sites_));
   return kind;
 }
 
@@ -342,15 +371,15 @@ void CrashFaults::Count(CrashKind kind, std::string point_name) {
   armed_ = false;  // until the driver names the phase of the node's restart
 }
 
-std::string CrashFaults::NameOf(const sim::CrashPoint& point) const {
+std::string PointName(const sim::CrashPoint& point, env::SiteTable sites) {
   switch (point.place) {
     case CrashPlace::kStep:
       return "step";
     case CrashPlace::kDevice:
       return kStepNames[static_cast<size_t>(point.device_step)];
     case CrashPlace::kInjection:
-      SIM_CHECK(point.site < sites_.size());
-      return sites_[point.site].name;
+      SIM_CHECK(point.site < sites.size());
+      return sites[point.site].name;
   }
   SIM_UNREACHABLE();
 }

@@ -79,6 +79,25 @@ struct PlannedCrash {
   std::string ToString() const;
 };
 
+// Counts the events of a planned crash's place.
+class PlaceCounter {
+ public:
+  void Clear();
+  // True from the event on at which the crash is due. crash is the same at
+  // every call between two Clear; not kMoment.
+  bool Due(const PlannedCrash& crash, const sim::CrashPoint& point,
+           env::SiteTable sites);
+
+ private:
+  uint64_t seen_ = 0;  // events of its place so far
+  env::LookupMap<env::SiteId, uint64_t> site_hits_;
+  uint64_t distinct_sites_ = 0;
+  env::SiteId target_site_ = 0;  // of kNewInjection, once it is known
+};
+
+// "fsync middle", a site's name, "step".
+std::string PointName(const sim::CrashPoint& point, env::SiteTable sites);
+
 // Names of injection points that few runs pass; while sessions run, or in
 // recovery.
 std::span<const std::string_view> RarePoints(bool in_recovery);
@@ -90,6 +109,12 @@ std::vector<PlannedCrash> DrawCrashPlan(sim::Choices& choices,
                                         const sim::Scope& host,
                                         const FaultPlan& plan,
                                         env::SiteTable sites);
+
+// count instants from the mixture that power losses are drawn from, the first
+// at "w0/h0/f0". Their kind is of no account.
+std::vector<PlannedCrash> DrawInstants(sim::Choices& choices,
+                                       const sim::Scope& host, uint32_t count,
+                                       env::SiteTable sites);
 
 // The crash plan that directions name.
 std::vector<PlannedCrash> DirectedCrashPlan(
@@ -147,7 +172,6 @@ class CrashFaults : public sim::CrashHooks {
  private:
   bool Due(const sim::CrashPoint& point);
   void Count(sim::CrashKind kind, std::string point_name);
-  std::string NameOf(const sim::CrashPoint& point) const;
   void BeginCounting();
 
   std::vector<PlannedCrash> plan_;
@@ -156,10 +180,8 @@ class CrashFaults : public sim::CrashHooks {
   size_t next_ = 0;
   Phase phase_ = Phase::kDone;
   bool armed_ = false;  // the next crash may strike in this phase
-  uint64_t seen_ = 0;   // events of its place so far
-  env::LookupMap<env::SiteId, uint64_t> site_hits_;
-  uint64_t distinct_sites_ = 0;
-  env::SiteId target_site_ = 0;  // of kNewInjection, once it is known
+  PlaceCounter counter_;
+  uint64_t moments_ = 0;  // events of kMoment so far
   env::LookupMap<env::TaskId, bool> protected_;
   bool last_in_recovery_ = false;
   std::string last_point_;

@@ -36,6 +36,13 @@ class AckOracle {
   AckOracle(const Model* model, VerdictSink* sink)
       : model_(model), sink_(sink), epoch_(model->epoch()) {}
 
+  // A copy that judges for another model and reports elsewhere.
+  AckOracle(const AckOracle& other, const Model* model, VerdictSink* sink)
+      : AckOracle(other) {
+    model_ = model;
+    sink_ = sink;
+  }
+
   // Requires: the model has seen the event.
   void OnEvent(const env::Event& event);
   // Judges the transactions that the model's last cut decided, once.

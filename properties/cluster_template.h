@@ -28,9 +28,9 @@ class ClusterTemplates {
 
   // A cleanly shut down cluster with these settings, on a disk with these
   // options; everything on it is durable. Errors: initdb's.
-  env::Result<std::unique_ptr<sim::Disk>> Fresh(const engine::Config& config,
-                                                const sim::DiskOptions& disk,
-                                                const engine::InitDbRoom& room = {});
+  env::Result<std::unique_ptr<sim::Disk>> Fresh(
+      const engine::Config& config, const sim::DiskOptions& disk,
+      const engine::InitDbRoom& room = {});
 
  private:
   // All that a template is made from: a disk keeps its options when cloned.

@@ -74,6 +74,12 @@ class DurabilitySanitizer {
   DurabilitySanitizer(VerdictSink* sink, const SanitizerOptions& options)
       : sink_(sink), options_(options) {}
 
+  // A copy that reports elsewhere.
+  DurabilitySanitizer(const DurabilitySanitizer& other, VerdictSink* sink)
+      : DurabilitySanitizer(other) {
+    sink_ = sink;
+  }
+
   void OnEvent(const env::Event& event);
 
   const ReadCounts& counts() const { return counts_; }

@@ -20,6 +20,15 @@ SanitizerOptions SanitizerOptionsOf(const JudgeOptions& options) {
   return sanitizer;
 }
 
+JudgeOptions ForkOptionsOf(const JudgeOptions& of, const sim::Disk* disk,
+                           sim::DeviceHost* host) {
+  JudgeOptions options = of;
+  options.disk = disk;
+  options.host = host;
+  options.excused = nullptr;
+  return options;
+}
+
 }  // namespace
 
 Judge::Judge(const JudgeOptions& options)
@@ -35,6 +44,31 @@ Judge::Judge(const JudgeOptions& options)
       sanitizer_(&sink_, SanitizerOptionsOf(options)),
       liveness_(&sink_, options.liveness_bound_steps),
       attribution_(&model_, &coverage_) {}
+
+Judge::Judge(const Judge& other, const sim::Disk* disk, sim::DeviceHost* host)
+    : options_(ForkOptionsOf(other.options_, disk, host)),
+      forked_(true),
+      model_(other.model_),
+      ack_(other.ack_, &model_, &sink_),
+      wal_before_data_(other.wal_before_data_, &sink_),
+      wal_(other.wal_, &model_, &sink_, disk, host),
+      statement_(&model_, &sink_),
+      content_(&model_, &sink_),
+      structure_(other.structure_, &sink_),
+      tpcb_(&sink_, options_.only_tpcb),
+      shadow_(other.shadow_, &sink_, disk),
+      sanitizer_(other.sanitizer_, &sink_),
+      liveness_(other.liveness_, &sink_),
+      coverage_(other.coverage_),
+      attribution_(&model_, &coverage_),
+      last_seq_(other.last_seq_) {
+  liveness_.OnNodeStarts();
+}
+
+std::unique_ptr<Judge> Judge::Fork(const sim::Disk* disk,
+                                   sim::DeviceHost* host) const {
+  return std::unique_ptr<Judge>(new Judge(*this, disk, host));
+}
 
 void Judge::LoadTemplate(const sim::Disk& disk) {
   DiskView files(disk);
@@ -63,7 +97,7 @@ void Judge::OnEvent(const env::Event& event) {
   last_seq_ = event.seq;
   model_.OnEvent(event);
   ack_.OnEvent(event);
-  statement_.OnEvent(event);
+  if (!forked_) statement_.OnEvent(event);
   wal_before_data_.OnEvent(event);
   wal_.OnEvent(event);
   shadow_.OnEvent(event);
@@ -110,14 +144,14 @@ void Judge::CheckRest(const ClusterView& files, const sim::Disk* disk,
 void Judge::Recovered(const ClusterView& files, const sim::Disk* disk) {
   model_.ApplyPendingCut();
   ack_.CheckDecided(last_seq_);
-  statement_.ApplyDecided();
+  if (!forked_) statement_.ApplyDecided();
   CheckRest(files, disk, false);
 }
 
 void Judge::ShutDown(const ClusterView& files, const sim::Disk* disk) {
   model_.ApplyCut(UINT64_MAX);
   ack_.CheckDecided(last_seq_);
-  statement_.ApplyDecided();
+  if (!forked_) statement_.ApplyDecided();
   CheckRest(files, disk, true);
 }
 

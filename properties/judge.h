@@ -15,6 +15,7 @@
 
 #include <functional>
 #include <map>
+#include <memory>
 #include <set>
 #include <string>
 #include <string_view>
@@ -68,6 +69,13 @@ class Judge : public Oracle {
  public:
   explicit Judge(const JudgeOptions& options);
 
+  // A judge who knows what this one does, for a copy of the disk that a crash
+  // of this moment left, and for the world of the node that recovers it. It
+  // hears of that world's events from the kCrash on; statements and scans are
+  // not for it, nor the faults of this world. Both outlive it.
+  std::unique_ptr<Judge> Fork(const sim::Disk* disk,
+                              sim::DeviceHost* host) const;
+
   // Takes the rows of a cleanly shut down cluster as given. Requires: before
   // the first event; the disk holds nothing undetermined.
   void LoadTemplate(const sim::Disk& disk);
@@ -104,10 +112,12 @@ class Judge : public Oracle {
   void CountWork(std::map<std::string, uint64_t>* judged) const;
   const Model& model() const { return model_; }
   const StatementOracle& statements() const { return statement_; }
+  bool anything_broken() const { return !sink_.verdicts().empty(); }
   // Verdicts so far; moves them out.
   std::vector<Verdict> TakeVerdicts();
 
  private:
+  Judge(const Judge& other, const sim::Disk* disk, sim::DeviceHost* host);
   void CheckRest(const ClusterView& files, const sim::Disk* disk,
                  bool shut_down);
   void Recovered(const ClusterView& files, const sim::Disk* disk);
@@ -117,6 +127,7 @@ class Judge : public Oracle {
   static constexpr size_t kMaxVerdicts = 50;
 
   const JudgeOptions options_;
+  const bool forked_ = false;
   VerdictSink sink_;
   Model model_;
   AckOracle ack_;

@@ -27,6 +27,12 @@ class LivenessOracle {
   LivenessOracle(VerdictSink* sink, uint64_t bound_steps)
       : sink_(sink), bound_steps_(bound_steps) {}
 
+  // A copy that reports elsewhere.
+  LivenessOracle(const LivenessOracle& other, VerdictSink* sink)
+      : LivenessOracle(other) {
+    sink_ = sink;
+  }
+
   void OnEvent(const env::Event& event);
 
   // A fault was injected that may legally make the node panic or refuse.

@@ -217,6 +217,7 @@ env::Result<RunOutcome> RunOnce(RunContext& context, const RunSpec& spec,
   SetTpcb(spec, &parts);
   parts.config = ConfigFrom(parts.knobs);
   RETURN_IF_ERROR(SetDirections(spec, &parts));
+  parts.fan_out = spec.fan_out;
   ASSIGN_OR_RETURN(parts.planted, PlantedBytes(spec));
   ASSIGN_OR_RETURN(parts.plan, MakePlan(spec, parts.knobs, choices));
   ASSIGN_OR_RETURN(std::vector<std::string> unmatched_edits,

@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "properties/fan_out_spec.h"
 #include "properties/run_record.h"
 #include "properties/verdict.h"
 #include "sim/choices.h"
@@ -54,6 +55,8 @@ struct RunSpec {
   std::vector<sim::ScheduleEntry> schedule;
   // Crashes, images, failures and holds in words (faults/directions.h).
   std::vector<std::string> directions;
+  // Crash states beside those of the run itself; they change no hash.
+  FanOutSpec fan_out;
   // SQL executed once before scripts or sessions; empty with scripts:
   // pgbench's tables. The name is its file's, for messages.
   std::string setup_sql;
@@ -100,6 +103,9 @@ struct RunOutcome {
   uint64_t hash = 0;
   // Empty: every promise was kept. The first is the one to report.
   std::vector<Verdict> broken;
+  // The crash state beside the run that broke the first of them; empty: the run
+  // itself did.
+  FanOutAddress fan_out;
   // Musth's own failure (a broken SIM_CHECK, a step limit); empty if none.
   std::string harness_failure;
   RunStats stats;

@@ -55,6 +55,8 @@ RunDriver::RunDriver(RunParts parts)
   // A copy would be damaged elsewhere.
   if (judge.media) second.one_in = 0;
   second_recovery_ = std::make_unique<SecondRecovery>(std::move(second));
+  // A power loss strikes damaged media elsewhere, too.
+  if (parts_.fan_out.on() && !judge.media) BuildFanOut();
   judge_->LoadTemplate(*parts_.disk);
   for (const PlanSession& session : parts_.plan.sessions) {
     clients_.push_back(std::make_unique<Client>(&session, this));
@@ -107,6 +109,47 @@ void RunDriver::Ask(sim::CrashHooks* hooks) {
   world_.set_crash_hooks(hooks);
 }
 
+void RunDriver::BuildFanOut() {
+  FanOutOptions options;
+  options.spec = parts_.fan_out;
+  options.world.config = parts_.config;
+  options.world.planted = parts_.planted;
+  options.world.stacks = parts_.world.stacks;
+  options.seed = parts_.choices->seed();
+  fan_out_ = std::make_unique<FanOut>(std::move(options));
+  faults::Instants::Options instants;
+  if (parts_.fan_out.samples()) {
+    instants.plan = faults::DrawInstants(
+        *parts_.choices, sim::Scope().Child("w0").Child("h0"),
+        parts_.fan_out.instants, engine::EngineSites());
+  } else if (parts_.fan_out.mode == FanOutSpec::Mode::kExhaustive) {
+    instants.which = faults::Instants::Which::kDurability;
+  } else {
+    instants.which = faults::Instants::Which::kStep;
+    instants.step = parts_.fan_out.address.front().step;
+  }
+  instants.sites = engine::EngineSites();
+  instants.next = background_disk_.get();
+  if (stage_directions_ != nullptr) instants.next = stage_directions_.get();
+  instants.stop = [this] { world_.RequestStop(); };
+  instants_ = std::make_unique<faults::Instants>(std::move(instants));
+  Ask(instants_.get());
+}
+
+bool RunDriver::ExploreInstant() {
+  if (instants_ == nullptr) return false;
+  std::optional<faults::Instant> instant = instants_->Take();
+  if (!instant.has_value()) return false;
+  Explore(*instant);
+  return true;
+}
+
+void RunDriver::Explore(const faults::Instant& instant) {
+  fan_out_->Explore(
+      *parts_.disk, *judge_,
+      {instant.step, instant.point, world_.event_count(), instant.write});
+}
+
 sim::DiskFaultHooks* RunDriver::DiskHooks() {
   if (stage_directions_ != nullptr) return stage_directions_.get();
   return disk_faults_.get();
@@ -117,6 +160,7 @@ void RunDriver::SetPhase(faults::Phase phase) {
   if (parts_.recorder != nullptr) {
     parts_.recorder->OnPhase(phase == faults::Phase::kRecovery);
   }
+  if (instants_ != nullptr) instants_->SetPhase(phase);
   if (stage_directions_ != nullptr) {
     stage_directions_->SetRunning(phase == faults::Phase::kRunning);
   }
@@ -130,7 +174,8 @@ RunOutcome RunDriver::Drive() {
     sim::World::StopReason reason = world_.Run();
     switch (reason) {
       case sim::World::StopReason::kStopped:
-        OnStopped();
+        // For an instant, something else, or both.
+        if (!ExploreInstant() || stop_cause_ != StopCause::kNone) OnStopped();
         break;
       case sim::World::StopReason::kCrashed:
         Crash(world_.last_crash_kind());
@@ -208,6 +253,10 @@ void RunDriver::Restart(sim::CrashKind kind) {
   for (const auto& client : clients_) {
     if (client->CommitPending()) ++outcome_.stats.in_doubt;
     client->OnBackendLost();
+  }
+  bool own_crash = stage_ == Stage::kWork && !faults_stopped_;
+  if (fan_out_ != nullptr && parts_.fan_out.at_crashes && own_crash) {
+    Explore({world_.steps(), crash_faults_->last_point(), false});
   }
   judge_->OnCrash(kind);
   if (stage_directions_ != nullptr) stage_directions_->OnCrash();

@@ -24,10 +24,12 @@
 #include "faults/crash_faults.h"
 #include "faults/disk_faults.h"
 #include "faults/fault_plan.h"
+#include "faults/instants.h"
 #include "faults/media_faults.h"
 #include "faults/stage.h"
 #include "faults/swarm.h"
 #include "properties/client.h"
+#include "properties/fan_out.h"
 #include "properties/judge.h"
 #include "properties/outcome_ledger.h"
 #include "properties/plan.h"
@@ -53,6 +55,7 @@ struct RunParts {
   // What the recipe demands in words.
   faults::Directions directions;
   bool directed = false;  // it demands something
+  FanOutSpec fan_out;
   // Balances of pgbench's tables are an invariant of the workload; with
   // only_tpcb all four sums are equal.
   bool tpcb = false;
@@ -109,6 +112,10 @@ class RunDriver : public sim::EventSubscriber, public ClientObserver {
   void BuildFaults(sim::DeviceHost* device_host);
   // Has the world ask these hooks about crashes.
   void Ask(sim::CrashHooks* hooks);
+  void BuildFanOut();
+  // Looks at crash states of this moment, if the world stopped for that.
+  bool ExploreInstant();
+  void Explore(const faults::Instant& instant);
   sim::DiskFaultHooks* DiskHooks();
   void SetPhase(faults::Phase phase);
   void StartNode();
@@ -165,6 +172,7 @@ class RunDriver : public sim::EventSubscriber, public ClientObserver {
   void CheckLegality();
   void FillStats();
   std::string SchedulerName() const;
+  void TakeFanOut();
 
   RunParts parts_;
   faults::FaultCounters counters_;
@@ -178,6 +186,8 @@ class RunDriver : public sim::EventSubscriber, public ClientObserver {
   std::unique_ptr<faults::Stage> stage_directions_;  // null: none
   std::unique_ptr<Judge> judge_;
   std::unique_ptr<SecondRecovery> second_recovery_;
+  std::unique_ptr<FanOut> fan_out_;             // null: off
+  std::unique_ptr<faults::Instants> instants_;  // null: off
   std::unique_ptr<engine::Node> node_;
   std::vector<std::unique_ptr<Client>> clients_;
   std::map<std::string, engine::Statement> own_statements_;

@@ -218,6 +218,7 @@ faults::Evidence RunDriver::evidence() const {
   for (const sim::FaultRecord& record : parts_.disk->fault_log().records()) {
     evidence.Add(record);
   }
+  if (fan_out_ != nullptr) evidence.Merge(fan_out_->evidence());
   return evidence;
 }
 
@@ -240,6 +241,31 @@ std::string RunDriver::SchedulerName() const {
   return faults::GetKnob(parts_.knobs, "strategy").value();
 }
 
+void RunDriver::TakeFanOut() {
+  if (fan_out_ == nullptr) return;
+  if (!fan_out_->harness_failure().empty()) Fail(fan_out_->harness_failure());
+  if (outcome_.broken.empty()) outcome_.fan_out = fan_out_->address();
+  for (Verdict& verdict : fan_out_->TakeVerdicts()) {
+    outcome_.broken.push_back(std::move(verdict));
+  }
+  if (parts_.fan_out.mode == FanOutSpec::Mode::kReplay &&
+      !fan_out_->replayed()) {
+    outcome_.unmet_directions.push_back("fan-out " + parts_.fan_out.ToString());
+  }
+  const FanOutStats& did = fan_out_->stats();
+  std::map<std::string, uint64_t>& judged = outcome_.stats.judged;
+  judged["fan-out: instants"] = did.instants;
+  judged["fan-out: images tried"] = did.images;
+  judged["fan-out: distinct states"] = did.distinct;
+  judged["fan-out: memo hits"] = did.memo_hits;
+  if (parts_.fan_out.mode != FanOutSpec::Mode::kExhaustive) return;
+  judged["fan-out: process crashes"] = did.process_crashes;
+  judged["fan-out: instants of recoveries"] = did.second_instants;
+  judged["fan-out: second crashes"] = did.second_images;
+  judged["fan-out: states of equal content"] = did.equal_states;
+  judged["fan-out: instants cut short"] = did.bounded;
+}
+
 void RunDriver::FillStats() {
   ++outcome_.stats.schedulers[SchedulerName()];
   RunStats& stats = outcome_.stats;
@@ -252,6 +278,7 @@ void RunDriver::FillStats() {
   stats.crash_points = crash_faults_->hits();
   judge_->CountWork(&stats.judged);
   stats.judged["second recoveries"] = second_recovery_->compared();
+  TakeFanOut();
   CheckLegality();
   bool broken = !outcome_.broken.empty();
   detected_.insert(judge_->detected().begin(), judge_->detected().end());
@@ -264,7 +291,9 @@ void RunDriver::FillStats() {
     out = OutcomesOfDamage(family, *parts_.disk, detected_, broken);
     out.enabled_runs = enabled;
   }
-  outcome_.unmet_directions = crash_faults_->Unmet();
+  for (std::string& text : crash_faults_->Unmet()) {
+    outcome_.unmet_directions.push_back(std::move(text));
+  }
   if (stage_directions_ != nullptr) {
     for (std::string& text : stage_directions_->Unmet()) {
       outcome_.unmet_directions.push_back(std::move(text));

@@ -5,45 +5,18 @@
 #include <algorithm>
 #include <utility>
 
-#include "engine/common/sites.h"
-#include "engine/node/node.h"
 #include "properties/copy_host.h"
 #include "properties/decoders/bytes.h"
 #include "properties/decoders/page_decoder.h"
 #include "properties/page_mask.h"
+#include "properties/recovery_world.h"
 #include "sim/choices.h"
-#include "sim/world.h"
 
 namespace properties {
 namespace {
 
 constexpr char kDataDir[] = "base/5";
 constexpr char kClogDir[] = "pg_xact";
-// Recovery of a run's log takes some thousand steps.
-constexpr uint64_t kMaxSteps = 5'000'000;
-
-// Stops the world when its node is ready.
-class ReadyWatch : public sim::EventSubscriber {
- public:
-  explicit ReadyWatch(sim::World* world) : world_(world) {}
-  void OnEvent(const env::Event& e) override {
-    if (e.kind == env::EventKind::kRecoveryEnd) end_ = e.a[0];
-    if (e.kind == env::EventKind::kPanic) panic_ = std::string(e.bytes);
-    if (e.kind != env::EventKind::kReady) return;
-    ready_ = true;
-    world_->RequestStop();
-  }
-  bool ready() const { return ready_; }
-  uint64_t end() const { return end_; }
-  const std::string& panic() const { return panic_; }
-
- private:
-  sim::World* world_;
-  bool ready_ = false;
-  uint64_t end_ = 0;
-  std::string panic_;
-};
-
 bool IsNumber(const std::string& name) {
   return !name.empty() && std::all_of(name.begin(), name.end(), [](char c) {
     return c >= '0' && c <= '9';
@@ -148,35 +121,19 @@ Verdict Broken(const Finding& finding, bool first, uint64_t seq) {
 RecoveredCopy RecoverCopy(std::unique_ptr<sim::Disk> disk,
                           const SecondRecoveryOptions& options, uint64_t seed) {
   sim::Choices choices(seed);
-  sim::WorldOptions world_options;
-  world_options.choices = &choices;
-  world_options.strategy.kind = sim::StrategyKind::kRandomWalk;
+  RecoveryWorldOptions world_options;
+  world_options.config = options.config;
+  world_options.planted = options.planted;
   world_options.stacks = options.stacks;
-  world_options.max_steps = kMaxSteps;
-  sim::World world(world_options);
-  env::HostId host = world.AddHost(engine::EngineSites(), options.planted);
-  disk->Attach(&world.device_host(host), nullptr);
-  world.AttachFiles(host, disk.get());
-  ReadyWatch watch(&world);
-  world.Subscribe(&watch);
-  engine::Node node(&world.env(host), options.config);
-  node.HoldClients(true);
-  world.SpawnRoot(host, "postmaster", [&] { node.Main(); });
-  sim::World::StopReason reason = world.Run();
   RecoveredCopy result;
-  result.end = watch.end();
-  if (!watch.ready()) {
-    result.failure = node.failure().ok() ? sim::StopReasonName(reason)
-                                         : node.failure().ToString();
-    if (!watch.panic().empty()) result.failure = "PANIC: " + watch.panic();
-    if (world.check_failure() != nullptr) {
-      result.failure = "check failed: " + world.check_failure()->condition;
-    }
+  {
+    RecoveryWorld world(world_options, &choices, /*fork=*/0, disk.get());
+    sim::World::StopReason reason = world.Run();
+    result.end = world.recovery_end();
+    if (!world.ready()) result.failure = world.Failure(reason);
+    world.world().EndAllTasks();
+    disk->Freeze();
   }
-  world.EndAllTasks();
-  world.Unsubscribe(&watch);
-  disk->Freeze();
-  disk->Attach(nullptr, nullptr);
   result.disk = std::move(disk);
   return result;
 }

@@ -49,6 +49,14 @@ class ShadowOracle {
                bool check_reads = true)
       : sink_(sink), disk_(disk), check_reads_(check_reads) {}
 
+  // A copy for a copy of the disk.
+  ShadowOracle(const ShadowOracle& other, VerdictSink* sink,
+               const sim::Disk* disk)
+      : ShadowOracle(other) {
+    sink_ = sink;
+    disk_ = disk;
+  }
+
   // The cluster before the first event, with nothing undetermined.
   void LoadTemplate(const sim::Disk& disk);
 
@@ -101,7 +109,7 @@ class ShadowOracle {
   VerdictSink* sink_;
   const sim::Disk* disk_;
   const bool check_reads_;
-  std::unique_ptr<sim::Disk> template_;
+  std::shared_ptr<const sim::Disk> template_;
   uint64_t seq_ = 0;
 
   DataFiles files_;

@@ -39,6 +39,12 @@ class StructureOracle {
  public:
   explicit StructureOracle(VerdictSink* sink) : sink_(sink) {}
 
+  // A copy that reports elsewhere.
+  StructureOracle(const StructureOracle& other, VerdictSink* sink)
+      : StructureOracle(other) {
+    sink_ = sink;
+  }
+
   void OnEvent(const env::Event& event);
   // catalog says which relations there are; see Model::catalog.
   void Check(const ClusterImage& image, const Catalog& catalog, bool shut_down,

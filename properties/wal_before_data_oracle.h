@@ -29,6 +29,12 @@ class WalBeforeDataOracle {
  public:
   explicit WalBeforeDataOracle(VerdictSink* sink) : sink_(sink) {}
 
+  // A copy that reports elsewhere.
+  WalBeforeDataOracle(const WalBeforeDataOracle& other, VerdictSink* sink)
+      : WalBeforeDataOracle(other) {
+    sink_ = sink;
+  }
+
   void OnEvent(const env::Event& event);
 
  private:

@@ -18,6 +18,23 @@ using env::EventKind;
 
 }  // namespace
 
+WalOracle::WalOracle(const WalOracle& other, const Model* model,
+                     VerdictSink* sink, const sim::Disk* disk,
+                     sim::DeviceHost* host)
+    : WalOracle(other) {
+  sync_failed_before_ |=
+      other.disk_ != nullptr && other.disk_->stats().sync_failures != 0;
+  // All that is undetermined is drawn under the new host's scope.
+  copy_is_exact_ = true;
+  power_losses_ = UINT64_MAX;
+  power_loss_scope_.clear();
+  true_end_.reset();
+  model_ = model;
+  sink_ = sink;
+  disk_ = disk;
+  host_ = host;
+}
+
 void WalOracle::Report(const char* promise, std::string subject,
                        std::string message) {
   sink_->Report(promise, "wal", std::move(subject), std::move(message), seq_);
@@ -116,7 +133,7 @@ void WalOracle::OnCrash(sim::CrashKind kind) {
 void WalOracle::FindTrueEnd() {
   true_end_.reset();
   if (disk_ == nullptr || host_ == nullptr || !copy_is_exact_) return;
-  if (disk_->stats().sync_failures != 0) return;
+  if (disk_->stats().sync_failures != 0 || sync_failed_before_) return;
   // The power loss was drawn in the incarnation that began with it. A process
   // crash since then has begun another one.
   bool fresh = disk_->stats().power_losses != power_losses_;

@@ -41,6 +41,11 @@ class WalOracle {
             sim::DeviceHost* host)
       : model_(model), sink_(sink), disk_(disk), host_(host) {}
 
+  // A copy for a copy of the disk that has just crashed, and its host. Not
+  // followed by OnCrash.
+  WalOracle(const WalOracle& other, const Model* model, VerdictSink* sink,
+            const sim::Disk* disk, sim::DeviceHost* host);
+
   void OnEvent(const env::Event& event);
   // Before the disk forgets.
   void OnCrash(sim::CrashKind kind);
@@ -77,6 +82,8 @@ class WalOracle {
 
   // What makes check 1 sound for the coming recovery.
   bool copy_is_exact_ = true;
+  // An fsync had failed on the disk that this one is a copy of.
+  bool sync_failed_before_ = false;
   uint64_t power_losses_ = 0;
   std::string power_loss_scope_;
   struct TrueEnd {

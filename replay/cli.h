@@ -39,6 +39,7 @@ int ApplyPoison(const std::string& poison);
 
 // Each adds a subcommand, whose callback sets *action.
 void AddCampaign(CLI::App* musth, const Invocation& invocation, Action* action);
+void AddExhaust(CLI::App* musth, const Invocation& invocation, Action* action);
 void AddMerge(CLI::App* musth, Action* action);
 void AddMutants(CLI::App* musth, const Invocation& invocation, Action* action);
 void AddReplay(CLI::App* musth, const Invocation& invocation, Action* action);

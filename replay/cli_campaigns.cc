@@ -1,4 +1,4 @@
-// campaign, merge, mutants: many runs.
+// campaign, exhaust, merge, mutants: many runs.
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -14,9 +14,11 @@
 #include "faults/swarm.h"
 #include "replay/campaign.h"
 #include "replay/cli.h"
+#include "replay/exhaust_cmd.h"
 #include "replay/junit.h"
 #include "replay/merge_cmd.h"
 #include "replay/mutants.h"
+#include "replay/small_scopes.h"
 #include "replay/user_files.h"
 
 namespace replay {
@@ -141,6 +143,11 @@ ExitCode MeasureMutants(MutantFlags flags) {
     if (!status.ok()) return UsageError(status);
   }
   ForceScheduler(flags.scheduler, &flags.spec.knobs);
+  if (flags.ablation && !flags.scheduler.empty()) {
+    return UsageError({env::Code::kInvalid,
+                       "mutants: --ablation is of all schedulers, expected no "
+                       "--scheduler beside it"});
+  }
   env::Result<properties::RunSpec> spec = SpecFromFlags(flags.spec);
   if (!spec.ok()) return UsageError(spec.status());
   flags.options.spec = std::move(spec).value();
@@ -230,6 +237,38 @@ void AddMerge(CLI::App* musth, Action* action) {
   app->callback([flags, action] {
     *action = [flags] {
       return RunMerge(flags->files, flags->json_file, stdout);
+    };
+  });
+}
+
+void AddExhaust(CLI::App* musth, const Invocation& invocation, Action* action) {
+  CLI::App* app = musth->add_subcommand(
+      "exhaust", "crash small scripts in every way there is");
+  auto options = std::make_shared<ExhaustOptions>();
+  options->workers = 0;
+  options->invocation = invocation;
+  app->add_option("scopes", options->scopes,
+                  "which of them (default: all): " + KnownSmallScopes())
+      ->type_name("SCOPE...");
+  app->add_option("--plant", options->planted,
+                  "switch a planted bug on (builds with --config=planted)")
+      ->type_name("NAME")
+      ->allow_extra_args(false);
+  app->add_option("--workers", options->workers,
+                  "processes (default: one per core)")
+      ->check(CLI::Range(1, 1024));
+  app->add_option("--out", options->out_dir, "where recipes go")
+      ->type_name("DIR")
+      ->capture_default_str();
+  app->callback([options, action] {
+    *action = [options] {
+      for (const std::string& bug : options->planted) {
+        env::Status status = faults::CheckPlantedName(bug);
+        if (!status.ok()) return UsageError(status);
+      }
+      if (options->workers == 0) options->workers = Cores();
+      options->out = stdout;
+      return RunExhaust(*options, MakeRunner());
     };
   });
 }

@@ -47,6 +47,23 @@ void AddSpecFlags(CLI::App* app, SpecFlags* flags) {
   app->add_option("--knob", flags->knobs, "set a knob instead of drawing it")
       ->type_name("NAME=VALUE")
       ->allow_extra_args(false);
+  app->add_option("--fan-out", flags->fan_out_images,
+                  "look at N more crash images at instants of the run, and go "
+                  "on as if nothing had happened")
+      ->type_name("N")
+      ->check(CLI::Range(0, 100000));
+  app->add_option("--fan-out-instants", flags->fan_out_instants,
+                  "how many instants of each run")
+      ->type_name("N")
+      ->check(CLI::Range(0, 10000))
+      ->capture_default_str();
+  app->add_option("--fan-out-mode", flags->fan_out_mode,
+                  "lazy: every cell evenly, as it is read; eager: images from "
+                  "the mixture that crashes draw from")
+      ->check(CLI::IsMember({"lazy", "eager"}))
+      ->capture_default_str();
+  app->add_flag("--fan-out-at-crashes", flags->fan_out_at_crashes,
+                "also where the run itself crashes");
 }
 
 void AddPoisonFlag(CLI::App* app, std::string* poison) {

@@ -11,6 +11,7 @@
 #include "replay/check_cmd.h"
 #include "replay/cli.h"
 #include "replay/export_cmd.h"
+#include "replay/interrupt_fd.h"
 #include "replay/knob_diff.h"
 #include "replay/replay_cmd.h"
 #include "replay/shrink.h"
@@ -75,10 +76,11 @@ void AddReplay(CLI::App* musth, const Invocation& invocation, Action* action) {
                   "tell what happened to this page: records, writes, fsyncs, "
                   "what crashes left, redo")
       ->type_name("REL:BLOCK");
-  app->add_option("--against", flags->against,
-                  "run it under this setting, too, and show what differs")
-      ->type_name("NAME=VALUE")
-      ->allow_extra_args(false);
+  CLI::Option* against =
+      app->add_option("--against", flags->against,
+                      "run it under this setting, too, and show what differs")
+          ->type_name("NAME=VALUE")
+          ->allow_extra_args(false);
   app->add_option("--until", flags->until,
                   "show the events up to this one instead of a verdict")
       ->type_name("EVENT");
@@ -91,6 +93,10 @@ void AddReplay(CLI::App* musth, const Invocation& invocation, Action* action) {
       ->type_name("DIR")
       ->capture_default_str();
   AddPoisonFlag(app, &flags->common.poison);
+  for (const char* flag :
+       {"--page", "--until", "--gdb", "--any-hash", "--poison"}) {
+    against->excludes(app->get_option(flag));
+  }
   app->callback([flags, action] {
     *action = [flags] {
       env::Result<Recipe> recipe =
@@ -155,6 +161,8 @@ void AddShrink(CLI::App* musth, const Invocation& invocation, Action* action) {
       options.budget_s = flags->budget_s;
       options.invocation = flags->common.invocation;
       options.out = stdout;
+      InterruptFd interrupt;
+      options.stop = [&interrupt] { return interrupt.Interrupted(); };
       return Shrinker(options, MakeRunner()).Run();
     };
   });

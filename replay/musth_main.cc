@@ -51,6 +51,7 @@ ExitCode Main(int argc, char** argv) {
   AddExport(&musth, &action);
   AddCheck(&musth, &action);
   AddSql(&musth, &action);
+  AddExhaust(&musth, invocation, &action);
   AddMerge(&musth, &action);
   AddMutants(&musth, invocation, &action);
   try {

@@ -200,6 +200,12 @@ void ArchiveOutcome(Archive& archive, Outcome& outcome) {
     a(verdict.message);
     a(verdict.event_seq);
   });
+  archive.List(outcome.fan_out, [](auto& a, auto& crash) {
+    a(crash.step);
+    a(crash.fork);
+    Word(a, crash.kind);
+    a.List(crash.path, [](auto& each, auto& back) { Word(each, back); });
+  });
   ArchiveStats(archive, outcome.stats);
   archive.List(outcome.unmatched_overrides, kEachOverride);
   archive.List(outcome.unmatched_edits, kEachWord);

@@ -178,6 +178,11 @@ env::Status Parser::ParseValue(std::string_view key, std::string_view value) {
   } else if (key == "profile") {
     RETURN_IF_ERROR(At(faults::CheckProfileName(value)));
     spec.profile = value;
+  } else if (key == "fan-out") {
+    env::Result<properties::FanOutSpec> parsed =
+        properties::FanOutSpec::Parse(value);
+    if (!parsed.ok()) return At(parsed.status());
+    spec.fan_out = std::move(parsed).value();
   } else if (key == "expect-promise") {
     if (value.empty()) return Error("expected a promise's tag");
     recipe_.expect_promise = value;
@@ -192,7 +197,8 @@ env::Status Parser::ParseValue(std::string_view key, std::string_view value) {
     return Error(fmt::format(
         "unknown word \"{}\", expected build, base, seed, mode, profile, knob, "
         "planted, edit, override, schedule, setup, script, session, crash, "
-        "image, fail, hold, expect-promise, expect-gap, expect-hash or #",
+        "image, fail, hold, fan-out, expect-promise, expect-gap, expect-hash "
+        "or #",
         key));
   }
   return Once(key);
@@ -400,6 +406,9 @@ std::string FormatRecipe(const Recipe& recipe) {
   }
   for (const std::string& direction : spec.directions) {
     out += OneLine(direction) + "\n";
+  }
+  if (spec.fan_out.on()) {
+    out += fmt::format("fan-out {}\n", spec.fan_out.ToString());
   }
   if (!recipe.expect_promise.empty()) {
     out += fmt::format("expect-promise {}\n", recipe.expect_promise);

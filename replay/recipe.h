@@ -27,6 +27,7 @@
 //   crash power-loss s1 at wal_after_fsync 2
 //   image lose base/5/16384 0..7
 //   fail fsync base/5/16384
+//   fan-out lazy images 8 instants 4
 //   expect-promise DUR
 //   expect-gap C12
 //   expect-hash 0123456789abcdef
@@ -37,7 +38,7 @@
 // sessions there is no generated workload. A schedule line says who goes on
 // after a task's n-th operation since the statement behind "@" was sent; with
 // any of them tasks keep running everywhere else. crash, image, fail and hold
-// are directions (faults/directions.h).
+// are directions (faults/directions.h). fan-out: properties/fan_out_spec.h.
 #ifndef MUSTH_REPLAY_RECIPE_H_
 #define MUSTH_REPLAY_RECIPE_H_
 

@@ -68,6 +68,14 @@ Recipe RecipeOfFinding(const properties::RunSpec& spec,
   Recipe recipe;
   recipe.build = BuildId();
   recipe.spec = spec;
+  if (!outcome.fan_out.empty()) {
+    recipe.spec.fan_out = properties::FanOutSpec();
+    recipe.spec.fan_out.mode = properties::FanOutSpec::Mode::kReplay;
+    recipe.spec.fan_out.address = outcome.fan_out;
+  } else {
+    // The run itself did it.
+    recipe.spec.fan_out = properties::FanOutSpec();
+  }
   recipe.expect_hash = outcome.hash;
   recipe.expect_promise = outcome.broken.front().promise;
   std::string text = DescribeBroken(spec, outcome);

@@ -92,6 +92,14 @@ env::Result<properties::RunSpec> SpecFromFlags(const SpecFlags& flags) {
     spec.planted.push_back(name);
   }
   ASSIGN_OR_RETURN(spec.knobs, ParseKnobFlags("--knob", flags.knobs));
+  if (flags.fan_out_images > 0) {
+    spec.fan_out.mode = flags.fan_out_mode == "eager"
+                            ? properties::FanOutSpec::Mode::kEager
+                            : properties::FanOutSpec::Mode::kLazy;
+    spec.fan_out.images = flags.fan_out_images;
+    spec.fan_out.instants = flags.fan_out_instants;
+    spec.fan_out.at_crashes = flags.fan_out_at_crashes;
+  }
   for (const std::string& flag : flags.scripts) {
     ASSIGN_OR_RETURN(properties::ScriptSource script, ReadScript(flag));
     spec.scripts.push_back(std::move(script));
@@ -121,8 +129,8 @@ env::Result<Recipe> RecipeFromTarget(const std::string& seed_or_file,
   }
   if (flags.given()) {
     return Invalid(fmt::format(
-        "{}: a recipe takes no --faults, --plant, --script, --setup or --knob; "
-        "edit its lines",
+        "{}: a recipe takes no --faults, --plant, --script, --setup, --knob or "
+        "--fan-out; edit its lines",
         seed_or_file));
   }
   for (const std::string& name : recipe.spec.planted) {

@@ -16,8 +16,8 @@ namespace replay {
 
 // Knobs and values of "NAME=VALUE" texts, which `flag` was given.
 // Errors: kInvalid, beginning with the flag.
-env::Result<faults::KnobSettings> ParseKnobFlags(std::string_view flag,
-                                         const std::vector<std::string>& texts);
+env::Result<faults::KnobSettings> ParseKnobFlags(
+    std::string_view flag, const std::vector<std::string>& texts);
 
 struct SpecFlags {
   std::string profile = "pg-contract";
@@ -25,10 +25,14 @@ struct SpecFlags {
   std::vector<std::string> scripts;  // FILE[@WEIGHT] or BUILTIN[@WEIGHT]
   std::string setup;                 // a file; empty: none
   std::vector<std::string> knobs;    // NAME=VALUE
+  uint32_t fan_out_images = 0;       // per instant; 0: no fan-out
+  uint32_t fan_out_instants = 4;
+  std::string fan_out_mode = "lazy";  // or eager
+  bool fan_out_at_crashes = false;
 
   bool given() const {
     return profile != "pg-contract" || !plants.empty() || !scripts.empty() ||
-           !setup.empty() || !knobs.empty();
+           !setup.empty() || !knobs.empty() || fan_out_images != 0;
   }
 };
 

@@ -183,6 +183,15 @@ bool ImageDraws::PickEntry(const CrashRecord& record, uint64_t seq,
                   std::span(&seq, 1)) == 1;
 }
 
+size_t ImageWatch::OnCell(const ImageCell& cell, size_t drawn,
+                          std::span<const uint64_t> contents) const {
+  size_t newest = contents.size() - 1;
+  size_t picked = source != nullptr ? source->Pick(cell, newest) : drawn;
+  SIM_CHECK(picked <= newest);
+  if (tap != nullptr) tap->OnCell(cell, picked, contents);
+  return picked;
+}
+
 size_t ImagePicker::PickSnapshot(const CrashRecord& record, uint64_t sector,
                                  std::span<const uint64_t> seqs,
                                  std::span<const uint64_t> block_seqs) const {

@@ -19,6 +19,7 @@
 #include "sim/disk.h"
 #include "sim/fault_log.h"
 #include "sim/file_data.h"
+#include "sim/image_tap.h"
 
 namespace sim {
 
@@ -94,6 +95,17 @@ class ImageDraws {
   Choices* choices_;
 };
 
+// Who watches and who dictates; either may be null.
+struct ImageWatch {
+  ImageTap* tap = nullptr;
+  const ImageSource* source = nullptr;
+
+  bool any() const { return tap != nullptr || source != nullptr; }
+  // The cell was drawn as state `drawn`; returns the one that it gets.
+  size_t OnCell(const ImageCell& cell, size_t drawn,
+                std::span<const uint64_t> contents) const;
+};
+
 // Answers for one file. Cheap to make: keys are folded when something is drawn.
 class ImagePicker : public VersionPicker {
  public:
@@ -101,13 +113,14 @@ class ImagePicker : public VersionPicker {
   ImagePicker(const DiskOptions& options, Choices* choices,
               std::span<const CrashRecord> records,
               std::span<const uint64_t> crash_seqs, std::string_view path,
-              uint64_t inode, FaultLog* faults)
+              uint64_t inode, FaultLog* faults, const ImageWatch& watch)
       : draws_(options, choices),
         records_(records),
         crash_seqs_(crash_seqs),
         path_(path),
         inode_(inode),
-        faults_(faults) {}
+        faults_(faults),
+        watch_(watch) {}
 
   size_t PickVersion(size_t crash, uint64_t sector,
                      std::span<const uint64_t> seqs,
@@ -116,6 +129,12 @@ class ImagePicker : public VersionPicker {
   void FillSlot(size_t crash, uint64_t slot, char* out) override;
   void Filled(uint64_t slot, const char* bytes) override;
   std::span<const uint64_t> CrashSeqs() const override { return crash_seqs_; }
+  bool Watched() const override { return watch_.any(); }
+  size_t OnCell(ImageCell::Kind kind, uint64_t index, size_t drawn,
+                std::span<const uint64_t> contents) override {
+    return watch_.OnCell({kind, inode_, index, crash_seqs_.size()}, drawn,
+                         contents);
+  }
 
  private:
   uint64_t FileKey(const CrashRecord& record) const {
@@ -131,6 +150,7 @@ class ImagePicker : public VersionPicker {
   std::string_view path_;
   uint64_t inode_;
   FaultLog* faults_;
+  ImageWatch watch_;
 };
 
 }  // namespace sim

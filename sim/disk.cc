@@ -56,6 +56,25 @@ void Disk::ProcessCrash() {
 
 void Disk::PowerLoss(const ImageRules& rules) { state_->PowerLoss(rules); }
 void Disk::Freeze() { state_->Freeze(); }
+
+void Disk::SetImageTap(ImageTap* tap) { state_->watch.tap = tap; }
+void Disk::SetImageSource(const ImageSource* source) {
+  state_->watch.source = source;
+}
+void Disk::SetBiasedImages(bool biased) {
+  state_->options.biased_images = biased;
+}
+
+std::optional<uint64_t> Disk::Foresee(const ImageCell& cell) const {
+  bool known = cell.kind == ImageCell::Kind::kSector &&
+               cell.inode < state_->inodes.size() && state_->inodes[cell.inode];
+  if (!known) return std::nullopt;
+  auto inode = static_cast<InodeNo>(cell.inode);
+  ImagePicker picker = state_->Picker(inode);
+  return state_->Get(inode).data.ForeseeSector(cell.index, state_->Traits(),
+                                               &picker);
+}
+
 void Disk::SpontaneousWriteback() { state_->SpontaneousWriteback(); }
 void Disk::EvictClean() { state_->EvictClean(); }
 

@@ -15,6 +15,7 @@
 #include <compare>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -25,6 +26,7 @@
 #include "sim/env/status.h"
 #include "sim/fault_hooks.h"
 #include "sim/fault_log.h"
+#include "sim/image_tap.h"
 #include "sim/media.h"
 
 namespace sim {
@@ -152,6 +154,17 @@ class Disk : public env::Files {
 
   // Draws every undetermined sector, by inode and offset. Idempotent.
   void Freeze();
+
+  // Who is told of each cell of a crash image that is determined, and who says
+  // how, in place of the draws; null: nobody. Both outlive their use. Clones
+  // keep the source, which is a function of the cell, and not the tap.
+  void SetImageTap(ImageTap* tap);
+  void SetImageSource(const ImageSource* source);
+  // DiskOptions::biased_images of the power losses to come.
+  void SetBiasedImages(bool biased);
+  // What a look at an undetermined sector would show, as the contents that a
+  // tap is told; nothing if the cell is no undetermined sector.
+  std::optional<uint64_t> Foresee(const ImageCell& cell) const;
 
   // SFM-5: some pending data, size or directory operation becomes durable now.
   // Draws only if something is pending.

@@ -1,5 +1,6 @@
 // Crashes of a disk, and what the world does to it without being asked.
 #include <algorithm>
+#include <numeric>
 #include <utility>
 
 #include "sim/disk_state.h"
@@ -71,6 +72,12 @@ void DiskState::RebuildNames(const CrashRecord& record) {
     std::vector<uint64_t> seqs;
     for (const LogOp& op : ops) seqs.push_back(op.seq);
     size_t kept = Draws().PickPrefix(record, seqs);
+    if (watch.any() && !ops.empty()) {
+      std::vector<uint64_t> contents(ops.size() + 1);
+      std::iota(contents.begin(), contents.end(), 0);
+      kept = watch.OnCell({ImageCell::Kind::kPrefix, 0, 0, crash_seqs.size()},
+                          kept, contents);
+    }
     std::fill_n(survives.begin(), kept, true);
   } else {
     for (size_t k = 0; k < ops.size(); ++k) {
@@ -79,6 +86,10 @@ void DiskState::RebuildNames(const CrashRecord& record) {
         possible = survives[j] || !log.DependsOn(k, j);
       }
       survives[k] = possible && Draws().PickEntry(record, ops[k].seq, k);
+      if (!watch.any() || !possible) continue;
+      static constexpr uint64_t kContents[] = {0, 1};
+      ImageCell cell{ImageCell::Kind::kEntry, 0, k, crash_seqs.size()};
+      survives[k] = watch.OnCell(cell, survives[k] ? 1 : 0, kContents) == 1;
     }
   }
   for (size_t k = ops.size(); k-- > 0;) {

@@ -42,6 +42,7 @@ std::unique_ptr<DiskState> DiskState::Clone() const {
   copy->fault_log = fault_log;
   copy->damage_told = damage_told;
   copy->media = media;
+  copy->watch.source = watch.source;
   copy->writebacks = writebacks;
   copy->open_counts.assign(inodes.size(), 0);
   return copy;

@@ -99,7 +99,7 @@ struct DiskState {
   ImageDraws Draws() const { return ImageDraws(options, choices()); }
   ImagePicker Picker(InodeNo inode) {
     return ImagePicker(options, choices(), records, crash_seqs,
-                       Get(inode).image_path, inode, &fault_log);
+                       Get(inode).image_path, inode, &fault_log, watch);
   }
   Choices* choices() const {
     return host == nullptr ? nullptr : &host->choices();
@@ -178,6 +178,7 @@ struct DiskState {
   std::vector<BlockRef> freed;       // the latest freed blocks, newest last
   bool former_life_known = false;
   FaultLog fault_log;
+  ImageWatch watch;        // clones keep the source alone
   size_t damage_told = 0;  // records of the log that were announced
   MediaOverlay media;
   uint64_t writebacks = 0;

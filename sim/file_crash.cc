@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "sim/env/check.h"
+#include "sim/fault_log.h"
 #include "sim/file_data.h"
 
 namespace sim {
@@ -186,6 +187,13 @@ FileData::CrashResult FileData::PowerLoss(size_t crash,
     std::vector<uint64_t> seqs;
     for (const SizeOp& op : size_ops_) seqs.push_back(op.seq);
     size_t pick = picker->PickSize(crash, seqs);
+    if (picker->Watched()) {
+      std::vector<uint64_t> sizes = {static_cast<uint64_t>(durable_size_)};
+      for (const SizeOp& op : size_ops_) {
+        sizes.push_back(static_cast<uint64_t>(op.size));
+      }
+      pick = picker->OnCell(ImageCell::Kind::kSize, 0, pick, sizes);
+    }
     SIM_CHECK(pick <= seqs.size());
     if (pick > 0) CoverSizes(seqs[pick - 1]);
     size_ = durable_size_;
@@ -250,51 +258,103 @@ uint64_t FileData::Resolve(uint32_t page, SlotMask slots,
   return drawn;
 }
 
-bool FileData::ResolveUnit(PageSlot* slot, uint32_t page, int first,
-                           const DataTraits& traits, VersionPicker* picker) {
-  SlotMask unit = SlotRange(first, first + traits.unit_slots);
-  VersionChain& chain = slot->chain.Mutable();
+struct FileData::UnitVersions {
   std::vector<size_t> undos;  // those of this unit, oldest first
+  size_t version = 0;         // undos.size(): the newest
+  size_t crash = 0;           // which power loss decided
+};
+
+FileData::UnitVersions FileData::DrawUnit(const PageSlot& slot, uint32_t page,
+                                          int first, const DataTraits& traits,
+                                          VersionPicker* picker) const {
+  const VersionChain& chain = *slot.chain;
+  UnitVersions out;
   std::vector<uint64_t> seqs;
   for (size_t i = 0; i < chain.undos.size(); ++i) {
     if ((chain.undos[i].live & SlotBit(first)) == 0) continue;
-    undos.push_back(i);
+    out.undos.push_back(i);
     seqs.push_back(chain.undos[i].seq);
   }
   // The latest power loss decides among what was issued before it; where it
   // leaves the older state, the one before decides, and so on.
   std::span<const uint64_t> crashes = picker->CrashSeqs();
-  size_t version = seqs.size();
-  size_t crash = crashes.size();
-  while (version > 0 && crash > 0) {
-    --crash;
-    uint64_t from = crash == 0 ? 0 : crashes[crash - 1];
+  out.version = seqs.size();
+  out.crash = crashes.size();
+  while (out.version > 0 && out.crash > 0) {
+    --out.crash;
+    uint64_t from = out.crash == 0 ? 0 : crashes[out.crash - 1];
     size_t low =
         std::upper_bound(seqs.begin(), seqs.end(), from) - seqs.begin();
-    if (low >= version) continue;
-    std::span<const uint64_t> block_seqs =
-        Between(chain.instants[first / kSlotsPerBlock], from, crashes[crash]);
+    if (low >= out.version) continue;
+    std::span<const uint64_t> block_seqs = Between(
+        chain.instants[first / kSlotsPerBlock], from, crashes[out.crash]);
     uint64_t sector = (uint64_t{page} * kSlotsPerPage + first) /
                       static_cast<uint64_t>(traits.unit_slots);
     size_t pick = picker->PickVersion(
-        crash, sector, std::span(seqs).subspan(low, version - low), block_seqs);
-    SIM_CHECK(pick <= version - low);
-    version = low + pick;
+        out.crash, sector, std::span(seqs).subspan(low, out.version - low),
+        block_seqs);
+    SIM_CHECK(pick <= out.version - low);
+    out.version = low + pick;
     if (pick > 0) break;
   }
-  if (version < undos.size()) {
-    const Undo& undo = chain.undos[undos[version]];
+  return out;
+}
+
+// The bytes of a slot before the undo. crash: whose fill it shows, if any.
+void FileData::CopyOlder(const Undo& undo, uint32_t page, int slot,
+                         size_t crash, VersionPicker* picker, char* out) {
+  if ((undo.fill & SlotBit(slot)) == 0) {
+    CopyBefore(undo, slot, out);
+    return;
+  }
+  picker->FillSlot(crash, uint64_t{page} * kSlotsPerPage + slot, out);
+  int limit = std::clamp(undo.fill_limit - slot * kSlotBytes, 0, kSlotBytes);
+  std::memset(out + limit, 0, kSlotBytes - limit);
+}
+
+std::vector<uint64_t> FileData::ContentsOf(const UnitVersions& versions,
+                                           const PageSlot& slot, uint32_t page,
+                                           int first, const DataTraits& traits,
+                                           VersionPicker* picker) {
+  std::vector<uint64_t> contents;
+  for (size_t v = 0; v <= versions.undos.size(); ++v) {
+    uint64_t hash = 0;
+    for (int s = first; s < first + traits.unit_slots; ++s) {
+      char bytes[kSlotBytes];
+      if (v == versions.undos.size()) {
+        CopySlot(slot.block, s, bytes);
+      } else {
+        CopyOlder(slot.chain->undos[versions.undos[v]], page, s, versions.crash,
+                  picker, bytes);
+      }
+      hash = hash * 0x9e3779b97f4a7c15ULL + HashSector(bytes);
+    }
+    contents.push_back(hash);
+  }
+  return contents;
+}
+
+bool FileData::ResolveUnit(PageSlot* slot, uint32_t page, int first,
+                           const DataTraits& traits, VersionPicker* picker) {
+  SlotMask unit = SlotRange(first, first + traits.unit_slots);
+  UnitVersions versions = DrawUnit(*slot, page, first, traits, picker);
+  if (picker->Watched()) {
+    uint64_t sector = (uint64_t{page} * kSlotsPerPage + first) /
+                      static_cast<uint64_t>(traits.unit_slots);
+    versions.version = picker->OnCell(
+        ImageCell::Kind::kSector, sector, versions.version,
+        ContentsOf(versions, *slot, page, first, traits, picker));
+    SIM_CHECK(versions.version <= versions.undos.size());
+  }
+  VersionChain& chain = slot->chain.Mutable();
+  bool older = versions.version < versions.undos.size();
+  if (older) {
+    const Undo& undo = chain.undos[versions.undos[versions.version]];
     ForEachSlot(unit, [&](int s) {
       char bytes[kSlotBytes];
-      if ((undo.fill & SlotBit(s)) != 0) {
-        picker->FillSlot(crash, uint64_t{page} * kSlotsPerPage + s, bytes);
-        int limit = std::clamp(undo.fill_limit - s * kSlotBytes, 0, kSlotBytes);
-        std::memset(bytes + limit, 0, kSlotBytes - limit);
-        if (!IsZero(bytes, kSlotBytes)) {
-          picker->Filled(uint64_t{page} * kSlotsPerPage + s, bytes);
-        }
-      } else {
-        CopyBefore(undo, s, bytes);
+      CopyOlder(undo, page, s, versions.crash, picker, bytes);
+      if ((undo.fill & SlotBit(s)) != 0 && !IsZero(bytes, kSlotBytes)) {
+        picker->Filled(uint64_t{page} * kSlotsPerPage + s, bytes);
       }
       SetSlot(slot->block, s, bytes);
     });
@@ -302,7 +362,24 @@ bool FileData::ResolveUnit(PageSlot* slot, uint32_t page, int first,
   ForgetSlots(&chain, unit);
   chain.open &= static_cast<SlotMask>(~unit);
   CheckStamps(*slot, unit);
-  return version < undos.size();
+  return older;
+}
+
+std::optional<uint64_t> FileData::ForeseeSector(uint64_t sector,
+                                                const DataTraits& traits,
+                                                VersionPicker* picker) const {
+  uint64_t slot_number = sector * static_cast<uint64_t>(traits.unit_slots);
+  auto page = static_cast<uint32_t>(slot_number / kSlotsPerPage);
+  int first = static_cast<int>(slot_number % kSlotsPerPage);
+  const PageSlot* slot = Find(page);
+  if (slot == nullptr || !slot->chain ||
+      (slot->chain->open & SlotBit(first)) == 0) {
+    return std::nullopt;
+  }
+  UnitVersions versions = DrawUnit(*slot, page, first, traits, picker);
+  std::vector<uint64_t> contents =
+      ContentsOf(versions, *slot, page, first, traits, picker);
+  return contents[versions.version];
 }
 
 uint64_t FileData::Freeze(const DataTraits& traits, VersionPicker* picker) {

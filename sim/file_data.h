@@ -15,11 +15,13 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <utility>
 #include <vector>
 
 #include "sim/durability_stamps.h"
+#include "sim/image_tap.h"
 #include "sim/version_chain.h"
 
 namespace sim {
@@ -44,6 +46,13 @@ class VersionPicker {
   virtual void Filled(uint64_t slot, const char* bytes) = 0;
   // Issue number of the last operation before each power loss, ascending.
   virtual std::span<const uint64_t> CrashSeqs() const = 0;
+  // Whether OnCell is to be called: contents cost time.
+  virtual bool Watched() const { return false; }
+  // A cell that was drawn as state `drawn` gets the returned one.
+  virtual size_t OnCell(ImageCell::Kind /*kind*/, uint64_t /*index*/,
+                        size_t drawn, std::span<const uint64_t> /*contents*/) {
+    return drawn;
+  }
 };
 
 struct PageSlot {
@@ -185,6 +194,11 @@ class FileData {
   // The power fails; crash is the index of this power loss.
   CrashResult PowerLoss(size_t crash, const DataTraits& traits,
                         VersionPicker* picker);
+  // What a look at an undetermined sector would show, as a number: see
+  // ImageTap. Nothing if the sector is not undetermined.
+  std::optional<uint64_t> ForeseeSector(uint64_t sector,
+                                        const DataTraits& traits,
+                                        VersionPicker* picker) const;
   // Draws everything undetermined; returns the number of units.
   uint64_t Freeze(const DataTraits& traits, VersionPicker* picker);
   // Everything visible becomes durable, as on a copied disk.
@@ -203,6 +217,16 @@ class FileData {
   // Determines what is open among the slots; returns the number of units.
   uint64_t Resolve(uint32_t page, SlotMask slots, const DataTraits& traits,
                    VersionPicker* picker, ReadResult* note = nullptr);
+  // The versions of one unit, and the one that is drawn.
+  struct UnitVersions;
+  UnitVersions DrawUnit(const PageSlot& slot, uint32_t page, int first,
+                        const DataTraits& traits, VersionPicker* picker) const;
+  static void CopyOlder(const Undo& undo, uint32_t page, int slot, size_t crash,
+                        VersionPicker* picker, char* out);
+  static std::vector<uint64_t> ContentsOf(const UnitVersions& versions,
+                                          const PageSlot& slot, uint32_t page,
+                                          int first, const DataTraits& traits,
+                                          VersionPicker* picker);
   // Returns true if the unit got another version than the newest one.
   bool ResolveUnit(PageSlot* slot, uint32_t page, int first,
                    const DataTraits& traits, VersionPicker* picker);

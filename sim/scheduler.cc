@@ -496,13 +496,16 @@ Scheduler::Stop Scheduler::Run() {
   in_run_ = true;
   stop_ = Stop::kNone;
   BeginOnMain();
-  main_point_ = {options_.world_scope.key(),
-                 ++runs_,
-                 env::kNoTask,
-                 env::kNoTask,
-                 env::Access(),
-                 0,
-                 0};
+  // A task that was stopped at its point goes on as if it had not been.
+  if (interrupted_ == nullptr) {
+    main_point_ = {options_.world_scope.key(),
+                   ++runs_,
+                   env::kNoTask,
+                   env::kNoTask,
+                   env::Access(),
+                   0,
+                   0};
+  }
   while (stop_ == Stop::kNone) {
     if (std::exchange(stop_requested_, false)) {
       stop_ = Stop::kRequested;
