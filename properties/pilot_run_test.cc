@@ -20,7 +20,7 @@ class PilotRunTest : public testing::Test {
     PilotParts parts;
     parts.seed = 5;
     parts.config.wal_segment_size = 64 << 10;
-    parts.disk = templates_.Fresh(parts.config, sim::DiskOptions(), 0).value();
+    parts.disk = templates_.Fresh(parts.config, sim::DiskOptions(), {}).value();
     parts.plan = &plan;
     parts.stacks = &stacks_;
     return RunPilot(std::move(parts));
