@@ -135,8 +135,8 @@ TEST(Directions, RefusalsSayWhatWasExpectedAndFound) {
             "expected all, names or a file, found the end of the line");
   EXPECT_EQ(Refusal("image lose f 7..3"),
             "expected a sector or a range such as 0..7, found \"7..3\"");
-  EXPECT_EQ(Refusal("fail write f"),
-            "expected fsync or extend, found \"write\"");
+  EXPECT_EQ(Refusal("fail read f"),
+            "expected fsync, extend or write, found \"read\"");
   EXPECT_EQ(Refusal("hold s1 at commit_done"),
             "expected \"until\", found the end of the line");
   EXPECT_NE(
