@@ -252,7 +252,8 @@ constexpr UnplantedBug kBugs[] = {
     {"walsender-ships-unflushed-wal", "PG 07e8b6aabc (2010-06-17)",
      kReplication, "streaming replication"},
     {"xid-advanced-before-clog-extended", "PG be11fa26e3 (2004-01-26)",
-     kRecovery, "clusters that begin near the end of a commit-log page"},
+     kRecovery,
+     "a write of the commit log that fails without excusing a PANIC"},
 };
 
 }  // namespace

@@ -140,12 +140,15 @@ void RecordTransactionCommit(Backend& be) {
 
 void RecordTransactionAbort(Backend& be) {
   TransactionState& xact = Xact(be);
+  std::vector<RelFileNode> files = FilesToDrop(be, false);
   CriticalSection crit(be);
-  XLogRecPtr lsn =
-      InsertXactRecord(be, XLOG_XACT_ABORT, FilesToDrop(be, false));
+  XLogRecPtr lsn = InsertXactRecord(be, XLOG_XACT_ABORT, files);
   be.env->events->Emit(env::EventKind::kAbort, xact.xid);
   INJECTION_POINT(abort_record_written);
-  // Not flushed: a crash that loses it aborts the transaction anyway.
+  // Not flushed: a crash that loses it aborts the transaction anyway. But where
+  // records have no page images, redo that meets the files gone and not this
+  // record takes their pages for lost. PostgreSQL does not flush then, either.
+  if (!files.empty() && !be.config().full_page_writes) XLogFlush(be, lsn);
   XLogSetAsyncXactLSN(be, lsn);
   PanicIfError(be, TransactionIdSetStatus(be, xact.xid, XidStatus::kAborted,
                                           kInvalidXLogRecPtr));
