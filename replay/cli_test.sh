@@ -54,7 +54,7 @@ expect 2 "the run has fewer events" replay 1 --until 99999999
 expect 0 "gdb -x " replay 1 --until 20 --gdb --out gdb
 expect 2 "expected --until EVENT" replay 1 --gdb
 [ -s "$dir/gdb/musth.gdb" ] || failures=$((failures + 1))
-expect 0 "as written at event" replay 5 --page t1:0
+expect 0 "as written at event" replay 3 --page t1:0
 expect 2 "expected REL:BLOCK" replay 5 --page t1
 expect 0 "the runs part at event" replay 7 --knob atomic8k=on \
   --against full_page_writes=off
