@@ -14,10 +14,10 @@ fail() {
 }
 
 # Exhaustive: nothing crashes in the run itself.
-"$musth" exhaust insert --plant commit_acked_before_flush --out "$out" \
+"$musth" exhaust rollback --plant delete_redo_keeps_xmax --out "$out" \
   >"$out/log" 2>&1
 [ $? -eq 1 ] || fail "exhaust with a bug: expected exit 1"
-recipe=$(ls "$out"/*-insert.recipe)
+recipe=$(ls "$out"/*-rollback.recipe)
 grep -q '^fan-out at ' "$recipe" || fail "expected the state's address"
 "$musth" replay "$recipe" --out "$out" >"$out/log" 2>&1
 [ $? -eq 1 ] || fail "replay of the state: expected exit 1"
@@ -29,10 +29,10 @@ case $? in
 esac
 
 # Sampled: seeds whose own run keeps its promises.
-"$musth" campaign --seeds 40 --plant clog_not_synced --knob sessions=1 \
-  --fan-out 6 --no-shrink --out "$out/sampled" >"$out/log" 2>&1
+"$musth" campaign --seeds 40 --plant delete_redo_keeps_xmax --fan-out 6 \
+  --no-shrink --out "$out/sampled" >"$out/log" 2>&1
 [ $? -eq 1 ] || fail "campaign with a bug: expected exit 1"
-recipe=$(grep -l '^fan-out at ' "$out"/sampled/*.recipe | head -n 1)
+recipe=$(grep -la '^fan-out at ' "$out"/sampled/*.recipe | head -n 1)
 [ -n "$recipe" ] || fail "expected a finding beside a run"
 "$musth" replay "$recipe" --out "$out" >"$out/log" 2>&1
 [ $? -eq 1 ] || fail "replay of $recipe: expected exit 1"
