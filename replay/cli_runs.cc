@@ -21,6 +21,11 @@
 namespace replay {
 namespace {
 
+CLI::Option* AddTarget(CLI::App* app, std::string* target) {
+  return app->add_option("target", *target, "a seed, or a recipe's file")
+      ->type_name("SEED|RECIPE");
+}
+
 void AddTraceDiff(CLI::App* trace, Action* action) {
   CLI::App* app =
       trace->add_subcommand("diff", "show where two trace files part");
@@ -68,9 +73,7 @@ void AddReplay(CLI::App* musth, const Invocation& invocation, Action* action) {
   };
   auto flags = std::make_shared<Flags>();
   flags->common.invocation = invocation;
-  app->add_option("target", flags->target, "a seed, or a recipe's file")
-      ->type_name("SEED|RECIPE")
-      ->required();
+  AddTarget(app, &flags->target)->required();
   AddSpecFlags(app, &flags->common.spec);
   app->add_option("--page", flags->page,
                   "tell what happened to this page: records, writes, fsyncs, "
@@ -133,12 +136,11 @@ void AddShrink(CLI::App* musth, const Invocation& invocation, Action* action) {
   };
   auto flags = std::make_shared<Flags>();
   flags->common.invocation = invocation;
-  app->add_option("target", flags->target, "a seed, or a recipe's file")
-      ->type_name("SEED|RECIPE")
-      ->required();
+  AddTarget(app, &flags->target)->required();
   AddSpecFlags(app, &flags->common.spec);
   app->add_option("--workers", flags->workers,
-                  "processes (default: one per core); the result is the same")
+                  "processes (default: one per core); unless the budget "
+                  "ends it, the result is the same")
       ->check(CLI::Range(1, 1024));
   app->add_option("--budget", flags->budget_s,
                   "seconds of CPU time for all runs together")
@@ -178,8 +180,7 @@ void AddTrace(CLI::App* musth, Action* action) {
     bool quiet = false;
   };
   auto flags = std::make_shared<Flags>();
-  app->add_option("target", flags->target, "a seed, or a recipe's file")
-      ->type_name("SEED|RECIPE");
+  AddTarget(app, &flags->target);
   AddSpecFlags(app, &flags->spec);
   app->add_option("--file", flags->file,
                   "the trace file (default: musth-out/SEED.trace)");
@@ -210,9 +211,7 @@ void AddExport(CLI::App* musth, Action* action) {
     bool crashed = false;
   };
   auto flags = std::make_shared<Flags>();
-  app->add_option("target", flags->target, "a seed, or a recipe's file")
-      ->type_name("SEED|RECIPE")
-      ->required();
+  AddTarget(app, &flags->target)->required();
   app->add_option("dir", flags->directory, "an empty or missing directory")
       ->type_name("DIR")
       ->required();

@@ -33,6 +33,46 @@ double Share(const MutantTally& tally) {
   return static_cast<double>(tally.failing) / static_cast<double>(tally.seeds);
 }
 
+Interval IntervalOf(const MutantTally& tally) {
+  return ConfidenceOf(tally.failing, tally.seeds);
+}
+
+// The tallies of single schedulers that have run at all, as a table; names in
+// the order of their first tally. The tallies outlive it.
+struct Cells {
+  explicit Cells(const std::vector<MutantTally>& tallies) {
+    auto note = [](std::vector<std::string>* names, const std::string& name) {
+      if (std::find(names->begin(), names->end(), name) == names->end()) {
+        names->push_back(name);
+      }
+    };
+    for (const MutantTally& tally : tallies) {
+      if (tally.scheduler.empty() || tally.seeds == 0) continue;
+      note(&schedulers, tally.scheduler);
+      note(&bugs, tally.bug);
+      by_name[{tally.bug, tally.scheduler}] = &tally;
+    }
+  }
+  // Null: not measured.
+  const MutantTally* At(const std::string& bug,
+                        std::string_view scheduler) const {
+    auto cell = by_name.find({bug, std::string(scheduler)});
+    return cell == by_name.end() ? nullptr : cell->second;
+  }
+  std::vector<const MutantTally*> Row(const std::string& bug) const {
+    std::vector<const MutantTally*> row;
+    for (const std::string& scheduler : schedulers) {
+      const MutantTally* cell = At(bug, scheduler);
+      if (cell != nullptr) row.push_back(cell);
+    }
+    return row;
+  }
+
+  std::vector<std::string> schedulers;
+  std::vector<std::string> bugs;
+  std::map<std::pair<std::string, std::string>, const MutantTally*> by_name;
+};
+
 // "4 statements, 0 preemptions, 1 fault in 0.4 s".
 std::string SizeOf(const MutantTally& tally) {
   if (!tally.shrunk.has_value()) return "";
@@ -210,48 +250,25 @@ env::Result<MutantTable> MutantTable::FromJson(std::string_view text,
 
 Ablation Compare(const std::vector<MutantTally>& tallies) {
   Ablation result;
-  std::vector<std::string> bugs;
-  std::map<std::pair<std::string, std::string>, const MutantTally*> cells;
-  auto note = [](std::vector<std::string>* names, const std::string& name) {
-    if (std::find(names->begin(), names->end(), name) == names->end()) {
-      names->push_back(name);
+  Cells cells(tallies);
+  result.schedulers = cells.schedulers;
+  for (const std::string& bug : cells.bugs) {
+    std::vector<const MutantTally*> row = cells.Row(bug);
+    const MutantTally* best = row.front();
+    for (const MutantTally* cell : row) {
+      if (Share(*cell) > Share(*best)) best = cell;
     }
-  };
-  for (const MutantTally& tally : tallies) {
-    if (tally.scheduler.empty() || tally.seeds == 0) continue;
-    note(&result.schedulers, tally.scheduler);
-    note(&bugs, tally.bug);
-    cells[{tally.bug, tally.scheduler}] = &tally;
-  }
-  for (const std::string& bug : bugs) {
-    const MutantTally* best = nullptr;
-    for (const std::string& scheduler : result.schedulers) {
-      auto cell = cells.find({bug, scheduler});
-      if (cell == cells.end()) continue;
-      if (best == nullptr || Share(*cell->second) > Share(*best)) {
-        best = cell->second;
-      }
+    if (best->failing == 0) continue;
+    double low = IntervalOf(*best).low;
+    bool alone = row.size() > 1;
+    for (const MutantTally* cell : row) {
+      alone &= cell == best || IntervalOf(*cell).high < low;
     }
-    Interval leader = ConfidenceOf(best->failing, best->seeds);
-    bool alone = true;
-    size_t compared = 0;
-    for (const std::string& scheduler : result.schedulers) {
-      auto cell = cells.find({bug, scheduler});
-      if (cell == cells.end()) continue;
-      ++compared;
-      if (cell->second == best) continue;
-      alone &= ConfidenceOf(cell->second->failing, cell->second->seeds).high <
-               leader.low;
-    }
-    if (alone && compared > 1 && best->failing > 0)
-      result.best_for[best->scheduler].push_back(bug);
-    auto baseline = cells.find({bug, std::string(kBaselineScheduler)});
-    if (baseline == cells.end() || best->failing == 0) continue;
-    Interval slow =
-        ConfidenceOf(baseline->second->failing, baseline->second->seeds);
+    if (alone) result.best_for[best->scheduler].push_back(bug);
+    const MutantTally* baseline = cells.At(bug, kBaselineScheduler);
     // One failing seed beside none says nothing.
-    if (10 * Share(*baseline->second) <= Share(*best) &&
-        slow.high < leader.low) {
+    if (baseline != nullptr && 10 * Share(*baseline) <= Share(*best) &&
+        IntervalOf(*baseline).high < low) {
       result.hard_for_baseline.push_back(bug);
     }
   }
@@ -299,21 +316,15 @@ std::string MutantTable::SchedulerTable() const {
     rule += "---|";
   }
   text += rule;
-  std::map<std::pair<std::string, std::string>, const MutantTally*> cells;
-  std::vector<std::string> bugs;
-  for (const MutantTally& tally : tallies) {
-    if (tally.scheduler.empty()) continue;
-    cells[{tally.bug, tally.scheduler}] = &tally;
-    if (bugs.empty() || bugs.back() != tally.bug) bugs.push_back(tally.bug);
-  }
-  for (const std::string& bug : bugs) {
+  Cells cells(tallies);
+  for (const std::string& bug : cells.bugs) {
     text += fmt::format("\n| {} |", bug);
     for (const std::string& scheduler : ablation.schedulers) {
       const std::vector<std::string>& leads = ablation.best_for[scheduler];
       bool best = std::find(leads.begin(), leads.end(), bug) != leads.end();
-      auto cell = cells.find({bug, scheduler});
+      const MutantTally* cell = cells.At(bug, scheduler);
       text += fmt::format(" {0}{1}{0} |", best ? "**" : "",
-                          cell == cells.end() ? "" : RateOf(*cell->second));
+                          cell == nullptr ? "" : RateOf(*cell));
     }
   }
   text += "\n\n";

@@ -6,7 +6,6 @@
 #ifndef MUSTH_REPLAY_SHRINK_PASSES_H_
 #define MUSTH_REPLAY_SHRINK_PASSES_H_
 
-#include <string>
 #include <vector>
 
 #include "replay/minimize.h"
@@ -17,15 +16,6 @@ namespace replay {
 using ShrinkPass = MinimizePass<ShrinkState>;
 
 std::vector<ShrinkPass> ShrinkPasses();
-
-// The rows of "INSERT INTO t ... VALUES (..), (..)": text up to the first row,
-// the rows with their parentheses, what follows. Empty rows: no such statement.
-struct InsertText {
-  std::string head;
-  std::vector<std::string> rows;
-  std::string tail;
-};
-InsertText SplitInsert(const std::string& sql);
 
 }  // namespace replay
 

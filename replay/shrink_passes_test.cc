@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "replay/recipe.h"
+#include "replay/shrink_text.h"
 
 namespace replay {
 namespace {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
 #include <set>
 #include <string_view>
 
@@ -19,10 +20,12 @@ using properties::RunRecord;
 using properties::RunSpec;
 
 // Knobs that a written plan and a written schedule leave nothing to say.
-constexpr std::array<std::string_view, 7> kSaidOtherwise = {
+constexpr std::array<std::string_view, 9> kSaidOtherwise = {
     "rows",
     "sessions",
     "strategy",
+    "strategy_depth",
+    "strategy_set",
     "switch_denominator",
     "synchronous_commit_percent",
     "timer_denominator",
@@ -45,27 +48,20 @@ std::string CrashLine(const RecordedCrash& crash) {
   return line;
 }
 
-// Replaces whole words that are labels. False: one of them is gone.
-bool Rename(const std::map<std::string, std::string>& labels,
-            const std::set<std::string>& gone, std::string* line) {
+// Replaces whole words that are labels.
+void Rename(const std::map<std::string, std::string>& labels,
+            std::string* line) {
   std::string out;
   size_t at = 0;
   while (at <= line->size()) {
     size_t end = std::min(line->find(' ', at), line->size());
     std::string word = line->substr(at, end - at);
-    if (gone.count(word) != 0) return false;
     auto renamed = labels.find(word);
     if (!out.empty()) out += ' ';
     out += renamed == labels.end() ? word : renamed->second;
     at = end + 1;
   }
   *line = std::move(out);
-  return true;
-}
-
-bool IsImageDraw(const sim::Override& draw) {
-  return draw.stream == sim::Stream::kCrashImage &&
-         draw.scope_path.find("/writeback") == std::string::npos;
 }
 
 // Draws that are a fault by themselves, each of which strikes.
@@ -77,12 +73,21 @@ bool IsFault(const sim::Override& draw) {
          std::find(kSites.begin(), kSites.end(), draw.site) != kSites.end();
 }
 
+// Labels of the statements of ToSpec(state).
+std::map<std::string, std::string> NewLabels(const ShrinkState& state) {
+  std::map<std::string, std::string> labels;
+  std::map<uint32_t, uint32_t> counts;
+  for (const ShrinkStatement& s : state.statements) {
+    labels[s.label] = fmt::format("s{}.q{}", s.session, ++counts[s.session]);
+  }
+  return labels;
+}
+
 }  // namespace
 
-bool ShrinkState::HasStatement(const std::string& label) const {
-  return std::any_of(
-      statements.begin(), statements.end(),
-      [&](const ShrinkStatement& s) { return s.label == label; });
+bool IsImageDraw(const sim::Override& draw) {
+  return draw.stream == sim::Stream::kCrashImage &&
+         draw.scope_path.find("/writeback") == std::string::npos;
 }
 
 ShrinkState StateOf(const RunSpec& spec, const RunRecord& record) {
@@ -134,15 +139,6 @@ ShrinkState StateOf(const RunSpec& spec, const RunRecord& record) {
   return state;
 }
 
-std::map<std::string, std::string> NewLabels(const ShrinkState& state) {
-  std::map<std::string, std::string> labels;
-  std::map<uint32_t, uint32_t> counts;
-  for (const ShrinkStatement& s : state.statements) {
-    labels[s.label] = fmt::format("s{}.q{}", s.session, ++counts[s.session]);
-  }
-  return labels;
-}
-
 RunSpec ToSpec(const ShrinkState& state) {
   RunSpec spec = state.base;
   std::map<std::string, std::string> labels = NewLabels(state);
@@ -174,7 +170,7 @@ RunSpec ToSpec(const ShrinkState& state) {
   }
   for (const ShrinkDirection& direction : state.directions) {
     std::string line = direction.line;
-    Rename(labels, {}, &line);
+    Rename(labels, &line);
     spec.directions.push_back(std::move(line));
     for (const auto& [part, image] : direction.image) {
       spec.directions.push_back(image);
@@ -204,26 +200,13 @@ ShrinkState Pruned(ShrinkState state, const properties::RunOutcome& outcome) {
 ShrinkSize SizeOf(const ShrinkState& state) {
   ShrinkSize size;
   size.statements = state.statements.size();
-  for (const ShrinkStatement& s : state.statements) size.bytes += s.sql.size();
   size.preemptions = state.schedule.size();
   for (const ShrinkDirection& direction : state.directions) {
-    if (direction.line.rfind("hold ", 0) == 0) {
-      ++size.preemptions;
-    } else {
-      ++size.faults;
-    }
-    size.image += direction.image.size();
+    bool hold = direction.line.rfind("hold ", 0) == 0;
+    ++(hold ? size.preemptions : size.faults);
   }
-  for (const ShrinkDraw& d : state.draws) {
-    if (IsFault(d.draw)) {
-      ++size.faults;
-    } else if (IsImageDraw(d.draw)) {
-      ++size.image;
-    } else {
-      ++size.draws;
-    }
-  }
-  size.knobs = state.knobs.size();
+  for (const ShrinkDraw& d : state.draws)
+    size.faults += IsFault(d.draw) ? 1 : 0;
   return size;
 }
 

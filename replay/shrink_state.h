@@ -8,7 +8,6 @@
 #define MUSTH_REPLAY_SHRINK_STATE_H_
 
 #include <cstdint>
-#include <map>
 #include <string>
 #include <utility>
 #include <vector>
@@ -59,10 +58,11 @@ struct ShrinkState {
   std::vector<ShrinkDraw> draws;
   std::vector<ShrinkEntry> schedule;
   std::vector<ShrinkDirection> directions;
-  uint64_t next_part = 1;
-
-  bool HasStatement(const std::string& label) const;
+  uint64_t next_part = 1;  // numbers are unique among all lists
 };
+
+// A draw about what a power loss left.
+bool IsImageDraw(const sim::Override& draw);
 
 // The state that says what the record says. spec is what was run.
 ShrinkState StateOf(const properties::RunSpec& spec,
@@ -70,8 +70,6 @@ ShrinkState StateOf(const properties::RunSpec& spec,
 
 // The recipe of the state. Schedule lines and overrides keep their order.
 properties::RunSpec ToSpec(const ShrinkState& state);
-// Labels of the statements of ToSpec(state).
-std::map<std::string, std::string> NewLabels(const ShrinkState& state);
 
 // The state without what the run of ToSpec(state) did not need: draws that
 // nobody made, schedule lines that decided nothing.
@@ -82,10 +80,6 @@ struct ShrinkSize {
   size_t statements = 0;   // of set-up and sessions
   size_t preemptions = 0;  // schedule lines
   size_t faults = 0;       // crashes, failures and drawn faults that struck
-  size_t image = 0;        // lines and draws about what a power loss left
-  size_t draws = 0;        // all other draws
-  size_t knobs = 0;
-  size_t bytes = 0;  // of SQL
 };
 ShrinkSize SizeOf(const ShrinkState& state);
 
