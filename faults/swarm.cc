@@ -128,6 +128,8 @@ std::vector<KnobInfo> WorldKnobs() {
              {{2, 2}, {4, 4}, {6, 3}, {10, 2}, {16, 1}}),
       Number("synchronous_commit_percent", &Knobs::synchronous_commit_percent,
              0, 100, {{100, 4}, {70, 3}, {30, 1}, {0, 1}}),
+      Named("bulk_load", &Knobs::bulk_load, 0,
+            {"off", "long-rows", "short-rows"}, {{0, 9}, {1, 2}, {2, 1}}),
       Switch("quiet_tail", &Knobs::quiet_tail, {{0, 3}, {1, 1}}),
       Named("shutdown", &Knobs::shutdown, 0, {"smart", "fast", "immediate"},
             {{0, 4}, {1, 1}, {2, 1}}),
@@ -135,8 +137,8 @@ std::vector<KnobInfo> WorldKnobs() {
              {{1, 1}, {4, 2}, {9, 2}, {17, 2}, {33, 1}, {70, 1}}),
       Named("strategy", &Knobs::strategy, 0,
             {"random-walk", "round-robin", "pos", "pct", "surw", "delay",
-             "starve"},
-            {{0, 20}, {2, 35}, {3, 20}, {4, 15}, {5, 5}, {6, 5}}),
+             "starve", "stall"},
+            {{0, 15}, {2, 30}, {3, 10}, {4, 15}, {5, 5}, {6, 5}, {7, 20}}),
       Number("strategy_depth", &Knobs::strategy_depth, 1, 1000,
              {{1, 1}, {2, 1}, {3, 1}, {4, 1}, {5, 1}}),
       Named("strategy_set", &Knobs::strategy_set, 0,
@@ -179,7 +181,8 @@ std::vector<KnobInfo> BuildKnobs() {
   return all;
 }
 
-// Sorted by name; so atomic8k is drawn before full_page_writes, which needs it.
+// Sorted by name; so atomic8k is drawn before full_page_writes, which needs it,
+// and bulk_load before the knobs that it moves.
 const std::vector<KnobInfo>& AllKnobs() {
   static const std::vector<KnobInfo> kAll = BuildKnobs();
   return kAll;
@@ -285,6 +288,34 @@ bool MayDraw(const KnobInfo& info, const Profile& profile,
   return true;
 }
 
+// Shares of knobs under a bulk load: the buffers of the log are few and the
+// segments small, and others insert while a commit's flush waits for company.
+struct LoadShares {
+  std::string_view knob;
+  std::vector<uint32_t> shares;
+};
+const std::vector<LoadShares>& SharesUnderLoad() {
+  static const std::vector<LoadShares> kShares = {
+      {"commit_delay", {1, 3}},           {"commit_siblings", {0, 0, 1}},
+      {"max_wal_size", {1, 1, 2, 4}},     {"wal_buffers", {1, 6, 1}},
+      {"wal_insert_locks", {2, 3, 0, 2}}, {"wal_segment_size", {0, 1, 4}},
+  };
+  return kShares;
+}
+
+std::vector<uint32_t> SharesOf(const KnobInfo& info, const Profile& profile,
+                               const Knobs& so_far) {
+  for (const LoadShares& load : SharesUnderLoad()) {
+    if (so_far.bulk_load != 0 && load.knob == info.name) return load.shares;
+  }
+  std::vector<uint32_t> shares;
+  for (const Choice& choice : info.choices) {
+    if (choice.odd_file_system && !profile.odd_file_systems) continue;
+    shares.push_back(choice.share);
+  }
+  return shares;
+}
+
 uint32_t GroupsOf(StrategySet set) {
   using env::AccessGroup;
   switch (set) {
@@ -377,11 +408,7 @@ env::Result<Knobs> DrawKnobs(sim::Choices& choices, const Profile& profile,
   sim::Drawer drawer(&choices, sim::Stream::kKnobs, sim::Scope::FromPath("w0"));
   for (const KnobInfo& info : AllKnobs()) {
     if (!MayDraw(info, profile, knobs)) continue;
-    std::vector<uint32_t> shares;
-    for (const Choice& choice : info.choices) {
-      if (choice.odd_file_system && !profile.odd_file_systems) continue;
-      shares.push_back(choice.share);
-    }
+    std::vector<uint32_t> shares = SharesOf(info, profile, knobs);
     knobs.*info.field = info.choices[drawer.Weighted(info.name, shares)].value;
   }
   // Draws stay apart from each other, so they may disagree.

@@ -31,6 +31,9 @@ namespace faults {
 // transactions, and their ends.
 enum class StrategySet : uint8_t { kAll, kLog, kPages, kSessions, kLocks };
 
+// Whether sessions load many rows at once, and which.
+enum class BulkLoad : uint8_t { kOff, kLongRows, kShortRows };
+
 // Every field is a knob of the same name, without the unit; switches are 0 and
 // 1, choices by name are the values of the enum named beside them. The initial
 // values are the simplest ones.
@@ -75,6 +78,7 @@ struct Knobs {
   // answers to clients; engine::ShutdownMode, smart: not in the middle.
   int64_t shutdown = 0;
   int64_t shutdown_after = 1;
+  int64_t bulk_load = 0;  // BulkLoad
   // Faults stop when every session is at its last transaction; from then on
   // all must finish.
   int64_t quiet_tail = 0;

@@ -114,6 +114,22 @@ TEST(Swarm, OneKnobsOverrideMovesNoOther) {
   }
 }
 
+TEST(Swarm, ABulkLoadComesWithALogThatIsSoonFull) {
+  const Profile& profile = ProfileNamed("pg-contract");
+  int loads = 0;
+  int delays = 0;
+  for (uint64_t seed = 0; seed < 1200; ++seed) {
+    Knobs knobs = Draw(seed, profile);
+    if (knobs.bulk_load == 0) continue;
+    ++loads;
+    delays += knobs.commit_delay_ns != 0 && knobs.commit_siblings == 0;
+    EXPECT_LE(knobs.wal_segment_size_bytes, 256 * 1024);
+    EXPECT_GT(knobs.wal_insert_locks, 1);
+  }
+  EXPECT_NEAR(loads, 300, 60);
+  EXPECT_GT(delays, loads / 2);
+}
+
 // An override of a draw reaches the knob by its printed address.
 TEST(Swarm, DrawOverrideReachesTheKnobByName) {
   sim::Choices choices(3, sim::Base::kZero);

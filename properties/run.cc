@@ -115,6 +115,10 @@ env::Result<Plan> MakePlan(const RunSpec& spec, const faults::Knobs& knobs,
   plan_knobs.transactions = static_cast<uint32_t>(knobs.txns);
   plan_knobs.async_percent =
       static_cast<uint32_t>(100 - knobs.synchronous_commit_percent);
+  auto load = static_cast<faults::BulkLoad>(knobs.bulk_load);
+  if (load != faults::BulkLoad::kOff) {
+    LoadInBulk(load == faults::BulkLoad::kLongRows, &plan_knobs);
+  }
   return GeneratePlan(choices, scope, plan_knobs);
 }
 

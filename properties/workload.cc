@@ -19,8 +19,11 @@ using sim::Stream;
 
 constexpr uint32_t kRowsPerSetupInsert = 50;
 constexpr int64_t kPadBytes = 12;
-// Five rows of the table that is only scanned fill a page.
-constexpr size_t kScannedNote = 1400;
+// Five rows of the table that is only read fill a page, or many do.
+constexpr size_t kLongNote = 1400;
+constexpr size_t kShortNote = 4;
+constexpr uint32_t kLongRows = 60;
+constexpr uint32_t kShortRows = 250;
 // Ids of rows inserted by sessions start here, a range per session.
 constexpr int64_t kFirstNewId = 1000000;
 constexpr int64_t kIdsPerSession = 1000000;
@@ -77,6 +80,7 @@ class Generator {
   // Behind Setup, so that its statements keep their numbers.
   void SetupScanned(Plan* plan) const {
     if (knobs_.scanned_rows == 0) return;
+    size_t note = knobs_.scanned_long ? kLongNote : kShortNote;
     auto number = static_cast<uint32_t>(plan->setup.size());
     Add({0, 1, ++number}, MakeCreateTable(ScannedTable()), &plan->setup);
     for (uint32_t first = 1; first <= knobs_.scanned_rows;
@@ -91,7 +95,7 @@ class Generator {
         values.push_back(engine::IntConst(row));
         values.push_back(engine::IntConst(MakeStamp(id, row - first)));
         values.push_back(engine::IntConst(row % 10));
-        values.push_back(engine::StringConst(std::string(kScannedNote, 'z')));
+        values.push_back(engine::StringConst(std::string(note, 'z')));
         values.push_back(engine::NullConst());
       }
       Add(id, std::move(insert), &plan->setup);
@@ -226,6 +230,17 @@ class Generator {
     return items;
   }
 
+  static int64_t FirstNewId(const StatementId& id) {
+    return kFirstNewId + id.session * kIdsPerSession + id.transaction * 1000 +
+           id.statement * 10;
+  }
+
+  // Apart from all that are inserted one by one.
+  static int64_t FirstCopyId(const StatementId& id) {
+    return kFirstNewId + id.session * kIdsPerSession + kIdsPerSession / 2 +
+           id.transaction * 10000 + id.statement * 1000;
+  }
+
   StatementBody DrawInsert(StatementId id, const std::string& table,
                            Drawer* draw) const {
     engine::InsertStmt insert;
@@ -233,10 +248,8 @@ class Generator {
     bool several = draw->Chance("multi_row", knobs_.multi_row_percent, 100);
     int64_t rows = several ? draw->Between("rows", 2, 4) : 1;
     for (int64_t n = 0; n < rows; ++n) {
-      int64_t key = kFirstNewId + id.session * kIdsPerSession +
-                    id.transaction * 1000 + id.statement * 10 + n;
-      insert.rows.push_back(
-          MakeRow(key, MakeStamp(id, static_cast<uint32_t>(n)), draw));
+      insert.rows.push_back(MakeRow(
+          FirstNewId(id) + n, MakeStamp(id, static_cast<uint32_t>(n)), draw));
     }
     insert.returning = DrawReturning(draw);
     return insert;
@@ -332,7 +345,8 @@ class Generator {
     const uint32_t weights[] = {
         knobs_.select_weight,     knobs_.update_weight,
         knobs_.insert_weight,     knobs_.delete_weight,
-        knobs_.checkpoint_weight, knobs_.create_table_weight};
+        knobs_.checkpoint_weight, knobs_.create_table_weight,
+        knobs_.copy_weight};
     std::string table = TableName(1 + draw->Below("table", knobs_.tables));
     switch (draw->Weighted("kind", weights)) {
       case 0:
@@ -353,9 +367,38 @@ class Generator {
       }
       case 4:
         return Add(id, engine::CheckpointStmt{}, out);
+      case 5:
+        return AddTableOfItsOwn(id, draw, out);
       default:
-        AddTableOfItsOwn(id, draw, out);
+        Add(id, DrawCopy(id, table, draw), out);
     }
+  }
+
+  // The first rows of the table that is only read, with ids and stamps of the
+  // statement.
+  StatementBody DrawCopy(StatementId id, const std::string& table,
+                         Drawer* draw) const {
+    SIM_CHECK(knobs_.scanned_rows > 0);
+    engine::InsertStmt insert;
+    insert.table = table;
+    engine::SelectStmt& select = insert.select.emplace();
+    select.from = engine::FromItem{};
+    select.from->table = ScannedTable();
+    auto target = [&select](Expr expr) {
+      select.targets.emplace_back();
+      select.targets.back().expr = std::move(expr);
+    };
+    target(engine::Binary("+", engine::Column("id"),
+                          engine::IntConst(FirstCopyId(id))));
+    target(engine::Binary("+", engine::Column("id"),
+                          engine::IntConst(MakeStamp(id, 0))));
+    for (const char* column : {"val", "note", "pad"}) {
+      target(engine::Column(column));
+    }
+    select.where = engine::Binary(
+        "<", engine::Column("id"),
+        engine::IntConst(draw->Between("copies", 8, knobs_.scanned_rows)));
+    return insert;
   }
 
   StatementBody ScanWhole() const {
@@ -439,7 +482,7 @@ PlanKnobs DrawPlanKnobs(sim::Choices& choices, const sim::Scope& scope) {
   sometimes_off("no_multi_row", &k.multi_row_percent);
   sometimes_off("no_reverse", &k.reverse_order_percent);
   if (draw.Chance("scanned_table", 1, 8)) {
-    k.scanned_rows = 60;
+    k.scanned_rows = kLongRows;
     k.select_weight = 5;
   }
   // Tables come and go: many transactions create one, many of them roll back,
@@ -450,6 +493,13 @@ PlanKnobs DrawPlanKnobs(sim::Choices& choices, const sim::Scope& scope) {
     k.rollback_percent = 60;
   }
   return k;
+}
+
+void LoadInBulk(bool long_rows, PlanKnobs* knobs) {
+  knobs->copy_weight = long_rows ? 4 : 8;
+  knobs->checkpoint_weight = 2;
+  knobs->scanned_long = long_rows;
+  knobs->scanned_rows = long_rows ? kLongRows : kShortRows;
 }
 
 Plan GeneratePlan(sim::Choices& choices, const sim::Scope& scope,

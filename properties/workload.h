@@ -31,6 +31,9 @@ struct PlanKnobs {
   // Rows of one more table, with long notes, that is only read: its scans drive
   // everything else out of a small pool. 0: there is none.
   uint32_t scanned_rows = 0;
+  // Whether its notes are long (a few rows fill a page) or all of 4 bytes, so
+  // that the records of its copies are equally long, too.
+  bool scanned_long = true;
 
   // Weights of the statement mix.
   uint32_t insert_weight = 4;
@@ -39,6 +42,8 @@ struct PlanKnobs {
   uint32_t select_weight = 3;
   uint32_t checkpoint_weight = 1;
   uint32_t create_table_weight = 1;
+  // INSERT ... SELECT from the table that is only read.
+  uint32_t copy_weight = 0;
 
   // Shares in percent.
   uint32_t rollback_percent = 15;
@@ -58,6 +63,10 @@ struct PlanKnobs {
 // hundreds of rows so that pages fill and files grow, features switched off
 // altogether in a share of runs.
 PlanKnobs DrawPlanKnobs(sim::Choices& choices, const sim::Scope& scope);
+
+// Sessions load rows by the page: the log takes many segments, its buffers and
+// the pool overflow.
+void LoadInBulk(bool long_rows, PlanKnobs* knobs);
 
 // Requires: at least one session and one table.
 Plan GeneratePlan(sim::Choices& choices, const sim::Scope& scope,

@@ -80,6 +80,37 @@ TEST(Workload, SwarmReachesEveryFeature) {
   EXPECT_GT(groups, 20);
 }
 
+// The only table that is read alone gives its rows to copies with ids and
+// stamps of their own.
+TEST(Workload, BulkLoadsCopyRowsUnderIdsOfTheirOwn) {
+  for (bool long_rows : {true, false}) {
+    sim::Choices choices(11);
+    PlanKnobs knobs = DrawPlanKnobs(choices, sim::Scope());
+    knobs.transactions = 20;
+    LoadInBulk(long_rows, &knobs);
+    Plan plan = GeneratePlan(choices, sim::Scope(), knobs);
+    std::set<int64_t> first_ids;
+    for (const PlanSession& session : plan.sessions) {
+      for (const PlanTransaction& t : session.transactions) {
+        for (const PlanStatement& s : t.statements) {
+          const auto* insert =
+              std::get_if<engine::InsertStmt>(&s.statement->body);
+          if (insert == nullptr || !insert->select.has_value()) continue;
+          const auto& targets = insert->select->targets;
+          first_ids.insert(targets[0].expr.args[1].num);
+          EXPECT_EQ(StampOwner(targets[1].expr.args[1].num), s.id);
+        }
+      }
+    }
+    EXPECT_GT(first_ids.size(), 5u);
+    int64_t before = 0;
+    for (int64_t id : first_ids) {
+      EXPECT_GT(id - before, static_cast<int64_t>(knobs.scanned_rows));
+      before = id;
+    }
+  }
+}
+
 TEST(Workload, BaseZeroIsTheSimplestPlan) {
   sim::Choices choices(1, sim::Base::kZero);
   PlanKnobs knobs = DrawPlanKnobs(choices, sim::Scope());

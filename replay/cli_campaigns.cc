@@ -53,7 +53,7 @@ CLI::Option* AddSchedulerFlag(CLI::App* app, std::string* name) {
   return app
       ->add_option("--scheduler", *name,
                    "use this strategy alone: random, pos, pct, surw, delay, "
-                   "starve, round-robin")
+                   "starve, stall, round-robin")
       ->type_name("NAME");
 }
 
@@ -297,6 +297,11 @@ void AddMutants(CLI::App* musth, const Invocation& invocation, Action* action) {
   AddSchedulerFlag(app, &flags->scheduler);
   app->add_flag("--ablation", flags->ablation,
                 "measure each bug with each scheduler alone, too");
+  app->add_option("--ablation-seeds", flags->options.scheduler_seeds,
+                  "at most N for each bug with one scheduler")
+      ->type_name("N")
+      ->check(CLI::Range(1, 1000000000))
+      ->capture_default_str();
   app->add_option("--shrink", flags->options.shrink_budget_s,
                   "shrink the first failing seed of each bug, in so many CPU "
                   "seconds")

@@ -58,6 +58,10 @@ std::string Describe(const MutantOptions& options) {
   }
   text += fmt::format("; for each bug at most {} seeds, until {} fail",
                       options.seeds, options.enough);
+  if (!options.schedulers.empty()) {
+    text += fmt::format(" (at most {} seeds with one scheduler alone)",
+                        options.scheduler_seeds);
+  }
   if (options.budget_s > 0) {
     text += fmt::format(" or {} s of CPU time are spent", options.budget_s);
   }
@@ -160,14 +164,19 @@ void Mutants::Shrink(MutantTally* tally) {
                    result.size.faults, result.cpu_s, result.one_minimal};
 }
 
+uint64_t Mutants::MostSeeds(const MutantTally& tally) const {
+  if (tally.scheduler.empty()) return options_.seeds;
+  return std::min(options_.seeds, options_.scheduler_seeds);
+}
+
 bool Mutants::Enough(const MutantTally& tally) const {
-  return tally.seeds >= options_.seeds || tally.failing >= options_.enough ||
+  return tally.seeds >= MostSeeds(tally) || tally.failing >= options_.enough ||
          (options_.budget_s > 0 && tally.cpu_s >= options_.budget_s);
 }
 
 bool Mutants::RunBatch(MutantTally* tally) {
   uint64_t first = tally->seeds;
-  uint64_t last = std::min(first + kBatch, options_.seeds);
+  uint64_t last = std::min(first + kBatch, MostSeeds(*tally));
   WorkerPool pool({options_.workers, kBatch, options_.timeout_s},
                   [&](uint64_t seed) { return Work(*tally, seed); });
   for (uint64_t seed = first; seed < last; ++seed) pool.Submit(seed);

@@ -29,9 +29,10 @@ struct MutantOptions {
   // Each bug is measured with the schedulers that seeds draw, and then with
   // each of these alone.
   std::vector<std::string> schedulers;
-  uint64_t seeds = 20000;  // at most, for each bug
-  uint64_t enough = 100;   // failing seeds
-  double budget_s = 0;     // CPU seconds for each bug; 0: no limit
+  uint64_t seeds = 20000;           // at most, for each bug
+  uint64_t scheduler_seeds = 2000;  // at most, for each with one scheduler
+  uint64_t enough = 100;            // failing seeds
+  double budget_s = 0;              // CPU seconds for each bug; 0: no limit
   int workers = 1;
   int timeout_s = 120;
   // Shrink the first failing seed of each bug, in so many CPU seconds; 0: do
@@ -64,6 +65,7 @@ class Mutants {
   WorkerPool::Answer Work(const MutantTally& tally, uint64_t seed);
   void Shrink(MutantTally* tally);
   properties::RunSpec SpecOf(const MutantTally& tally, uint64_t seed) const;
+  uint64_t MostSeeds(const MutantTally& tally) const;
   bool Enough(const MutantTally& tally) const;
 
   MutantOptions options_;

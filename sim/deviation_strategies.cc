@@ -1,9 +1,11 @@
 #include "sim/deviation_strategies.h"
 
+#include <algorithm>
 #include <span>
 #include <utility>
 
 #include "sim/env/check.h"
+#include "sim/env/lookup_map.h"
 #include "sim/env/site.h"
 #include "sim/strategy_parts.h"
 
@@ -116,6 +118,101 @@ class Starve final : public Strategy {
   bool polls_ = false;
 };
 
+class Stall final : public Strategy {
+ public:
+  Stall(const StrategyOptions& options, Choices* choices, const Scope& world)
+      : draw_(options, choices),
+        where_(choices->DrawKey(Stream::kSchedule, world.Child("stall").key(),
+                                env::SiteHash("stall_where"), 0, 0)),
+        counts_at_(ChanceThreshold(
+            1, uint32_t{4} << std::min(options.depth, kMaxDepth))),
+        leave_at_(ChanceThreshold(options.switch_numerator,
+                                  options.switch_denominator)) {}
+
+  bool watches() const override { return true; }
+
+  bool Begin(const SchedulePoint& point, env::TimeNs earliest_ns) override {
+    ++passed_;
+    polls_ = point.access.polls;
+    bool fires = draw_.Draw(point, earliest_ns);
+    if (point.current != env::kNoTask && Stops(point)) {
+      last_until_ = std::max(last_until_, passed_ + Length());
+      tasks_[point.current].until = passed_ + Length();
+    }
+    if (passed_ >= last_until_ || earliest_ns == env::kForever) return fires;
+    return fires || (NobodyIsAwake(point) && Bounded(Part(kTime), kWaits) != 0);
+  }
+
+  size_t Next(const SchedulePoint& point,
+              std::span<const Candidate> candidates) override {
+    uint64_t word = draw_.word();
+    if (word == 0) return kKeepRunning;
+    bool stays = !polls_ && (word >> 32) < leave_at_;
+    // Who leaves makes way for all who are awake.
+    uint64_t of_current = stays ? ~uint64_t{0} : kAwake;
+    return Highest(candidates, [&](const Candidate& c) {
+      uint64_t rank = Mix(word, c.key) | kAwake;
+      if (c.id == point.current) rank = of_current;
+      return Stands(c) ? rank & ~kAwake : rank;
+    });
+  }
+
+  // Who goes on although it should stand still was alone.
+  void Runs(const Candidate& task) override {
+    tasks_[task.id] = {0, task.role};
+  }
+
+ private:
+  static constexpr uint32_t kMaxDepth = 16;
+  static constexpr uint64_t kShortest = 16;
+  static constexpr uint64_t kLengths = 9;
+  static constexpr uint64_t kAwake = uint64_t{1} << 63;
+  // Visits of a place of which every second one counts; from then on the
+  // chance falls with their number.
+  static constexpr uint64_t kOften = 8;
+  // So many timers fire, on average, before the last who stands still goes on.
+  static constexpr uint64_t kWaits = 32;
+  // What is drawn from the word of a point.
+  enum : uint64_t { kStop = 1, kLength, kTime };
+
+  struct State {
+    uint64_t until = 0;  // 0: does not stand still
+    uint64_t role = 0;
+  };
+
+  bool Stands(const Candidate& task) { return tasks_[task.id].until > passed_; }
+  bool NobodyIsAwake(const SchedulePoint& point) {
+    return std::all_of(point.runnable.begin(), point.runnable.end(),
+                       [this](const Candidate& c) { return Stands(c); });
+  }
+
+  uint64_t Part(uint64_t what) const {
+    return draw_.word() == 0 ? 0 : Mix(draw_.word(), what);
+  }
+  uint64_t Length() const {
+    return kShortest << Bounded(Part(kLength), kLengths);
+  }
+
+  bool Stops(const SchedulePoint& point) {
+    if (where_ == 0) return false;
+    uint64_t place = Mix(tasks_[point.current].role, point.site_key);
+    if ((Mix(where_, place) >> 32) < counts_at_) return false;
+    uint64_t visits = ++visits_[place];
+    uint64_t chance = std::max(visits, kOften);
+    return draw_.word() != 0 && Bounded(Part(kStop), 2 * chance) < kOften;
+  }
+
+  PointDraw draw_;
+  uint64_t where_;
+  uint64_t counts_at_;
+  uint64_t leave_at_;
+  uint64_t passed_ = 0;
+  uint64_t last_until_ = 0;  // nobody stands still for longer
+  bool polls_ = false;
+  env::LookupMap<uint64_t, uint64_t> visits_;  // by place
+  PerTask<State> tasks_;
+};
+
 }  // namespace
 
 std::unique_ptr<Strategy> MakeDelay(const StrategyOptions& options,
@@ -129,6 +226,13 @@ std::unique_ptr<Strategy> MakeStarve(const StrategyOptions& options,
                                      Choices* choices,
                                      const Scope& world_scope) {
   return std::make_unique<Starve>(options, choices, world_scope);
+}
+
+std::unique_ptr<Strategy> MakeStall(const StrategyOptions& options,
+                                    Choices* choices,
+                                    const Scope& world_scope) {
+  SIM_CHECK(options.depth >= 1);
+  return std::make_unique<Stall>(options, choices, world_scope);
 }
 
 }  // namespace sim

@@ -70,6 +70,7 @@ Operation Host::Pass(env::SiteId site, const env::Access& next) {
   op.place = s.place;
   op.site = site;
   op.node_site = true;
+  op.site_key = s.hash;
   op.next = next;
   return op;
 }
@@ -180,6 +181,7 @@ void Host::DevicePoint(DeviceStep step, uint64_t inode) {
   Operation op;
   op.place = CrashPlace::kDevice;
   op.site = site;
+  op.site_key = SimSiteHash(site);
   op.device_step = step;
   op.next = NextOnDevice(step, inode);
   shared_->scheduler->Yield(op);

@@ -56,9 +56,9 @@ env::Result<ImagePath> ParseImagePath(std::string_view text) {
     uint32_t value = 0;
     size_t star = part.find('*');
     // Behind a comma there is another number.
-    bool good = !text.ends_with(',') &&
-                (star == std::string_view::npos ||
-                 ParseNumber(part.substr(0, star), &count));
+    bool good =
+        !text.ends_with(',') && (star == std::string_view::npos ||
+                                 ParseNumber(part.substr(0, star), &count));
     if (star != std::string_view::npos) part.remove_prefix(star + 1);
     if (!good || !ParseNumber(part, &value) ||
         count > kMaxPath - std::min<size_t>(path.size(), kMaxPath)) {

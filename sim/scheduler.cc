@@ -73,7 +73,7 @@ void Scheduler::RunCurrent() {
   NoteTask(task->id);
   NoteTask(task->parent);
   if (options_.marks) CountFromMark(task);
-  main_point_ = PointOf(task, task->sync_ops + 1, env::kNoTask, env::Access());
+  main_point_ = PointOf(task, task->sync_ops + 1, env::kNoTask, Operation());
   exited_ = task;
   Leave();
   task->fiber->ExitTo(&main_);
@@ -143,10 +143,10 @@ void Scheduler::EndTasks(const std::vector<Task*>& tasks) {
 // ---- Scheduling points
 
 // Lets whoever is chosen go on; returns when this task is chosen again.
-void Scheduler::Reschedule(Task* task, const env::Access& access) {
+void Scheduler::Reschedule(Task* task, const Operation& op) {
   bool can_stay = task->state == TaskState::kRunnable;
   if (can_stay && runnable_.size() == 1 && timers_.empty() && !watches_) return;
-  Task* next = PickAfter(task, access);
+  Task* next = PickAfter(task, op);
   if (next == task) return;
   Fiber* to = &main_;
   if (next == nullptr) {
@@ -162,7 +162,7 @@ void Scheduler::Reschedule(Task* task, const env::Access& access) {
 void Scheduler::Yield(Operation op) {
   Task* task = current_;
   Point(task, op);
-  Reschedule(task, op.next);
+  Reschedule(task, op);
 }
 
 void Scheduler::Park(Operation op) { ParkUntil(op, env::kForever); }
@@ -173,11 +173,11 @@ bool Scheduler::ParkUntil(Operation op, env::TimeNs deadline_ns) {
   NoteTask(task->id);
   if (task->permit) {
     task->permit = false;
-    Reschedule(task, op.next);
+    Reschedule(task, op);
     return true;
   }
   if (deadline_ns <= options_.clock->now_ns()) {
-    Reschedule(task, op.next);
+    Reschedule(task, op);
   } else {
     Wait(task, op, TaskState::kParked, deadline_ns);
   }
@@ -205,7 +205,7 @@ void Scheduler::Wait(Task* task, Operation op, TaskState state,
   if (deadline_ns != env::kForever) {
     task->timer = timers_.Add(deadline_ns, task->id);
   }
-  Reschedule(task, op.next);
+  Reschedule(task, op);
 }
 
 // Who wakes a task conflicts with its going to sleep, and with its end.
@@ -274,10 +274,10 @@ void Scheduler::ThrowIfKilled(Task* task) {
 }
 
 // Who goes on after the running task's point; null if the run has to end.
-Task* Scheduler::PickAfter(Task* task, const env::Access& access) {
+Task* Scheduler::PickAfter(Task* task, const Operation& op) {
   bool can_stay = task->state == TaskState::kRunnable;
   SchedulePoint point =
-      PointOf(task, task->sync_ops, can_stay ? task->id : env::kNoTask, access);
+      PointOf(task, task->sync_ops, can_stay ? task->id : env::kNoTask, op);
   Task* next = Decide(point);
   if (next == nullptr) {
     main_point_ = point;
@@ -378,9 +378,15 @@ std::pair<std::string, uint64_t> Scheduler::MarkOf(env::TaskId id) const {
 }
 
 SchedulePoint Scheduler::PointOf(const Task* task, uint64_t n,
-                                 env::TaskId current,
-                                 const env::Access& access) {
-  SchedulePoint point{task->scope.key(), n, current, task->id, access, 0, 0};
+                                 env::TaskId current, const Operation& op) {
+  SchedulePoint point;
+  point.scope_key = task->scope.key();
+  point.n = n;
+  point.current = current;
+  point.last = task->id;
+  point.site_key = op.site_key;
+  point.access = op.next;
+  point.runnable = runnable_;
   if (options_.marks && task->mark != 0) {
     point.mark_key = marks_[task->mark].key;
     point.mark_n = n - task->mark_base;
@@ -473,6 +479,7 @@ void Scheduler::CallOnMainStack(const std::function<void()>& fn) {
 Task* Scheduler::PickFromMain() {
   Task* next = std::exchange(interrupted_, nullptr);
   if (next != nullptr) return next;
+  main_point_.runnable = runnable_;
   next = Decide(main_point_);
   if (next != nullptr) EmitSwitch(main_point_.last, main_point_.n, *next);
   return next;
@@ -498,13 +505,9 @@ Scheduler::Stop Scheduler::Run() {
   BeginOnMain();
   // A task that was stopped at its point goes on as if it had not been.
   if (interrupted_ == nullptr) {
-    main_point_ = {options_.world_scope.key(),
-                   ++runs_,
-                   env::kNoTask,
-                   env::kNoTask,
-                   env::Access(),
-                   0,
-                   0};
+    main_point_ = SchedulePoint();
+    main_point_.scope_key = options_.world_scope.key();
+    main_point_.n = ++runs_;
   }
   while (stop_ == Stop::kNone) {
     if (std::exchange(stop_requested_, false)) {

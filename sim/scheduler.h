@@ -57,6 +57,7 @@ struct Operation {
   env::SiteId site = 0;
   DeviceStep device_step = DeviceStep::kPlain;
   bool node_site = false;  // `site` is of the node's table
+  uint64_t site_key = 0;   // hash of the site's name
   env::Access next;
 };
 
@@ -169,15 +170,15 @@ class Scheduler {
   void Point(Task* task, Operation op);
   void CountFromMark(Task* task);
   SchedulePoint PointOf(const Task* task, uint64_t n, env::TaskId current,
-                        const env::Access& next);
+                        const Operation& op);
   void AddRecord(const SchedulePoint& point, env::TaskId next);
   void AskCrash(Task* task, Operation op);
   void StopHere(Task* task);
   void ThrowIfKilled(Task* task);
   void Wait(Task* task, Operation op, TaskState state, env::TimeNs deadline_ns);
   [[gnu::always_inline]] inline void Reschedule(Task* task,
-                                                const env::Access& next);
-  Task* PickAfter(Task* task, const env::Access& next);
+                                                const Operation& op);
+  Task* PickAfter(Task* task, const Operation& op);
   Task* Decide(const SchedulePoint& point);
   Task* Choose(const SchedulePoint& point);
   void NoteTask(env::TaskId id);

@@ -9,6 +9,12 @@ constexpr env::SiteInfo kSites[] = {
 #undef SIM_SITE
 };
 
+constexpr uint64_t kHashes[] = {
+#define SIM_SITE(name, kind, why) env::SiteHash(#name),
+#include "sim/sites.def"
+#undef SIM_SITE
+};
+
 // SiteOf() counts on these rows following each other.
 static_assert(kSimSite_device_metadata - kSimSite_device_plain ==
               static_cast<int>(DeviceStep::kMetadata));
@@ -16,5 +22,7 @@ static_assert(kSimSite_device_metadata - kSimSite_device_plain ==
 }  // namespace
 
 env::SiteTable SimSites() { return kSites; }
+
+uint64_t SimSiteHash(SimSite site) { return kHashes[site]; }
 
 }  // namespace sim

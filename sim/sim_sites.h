@@ -18,6 +18,9 @@ enum SimSite : env::SiteId {
 // The table, indexed by SimSite.
 env::SiteTable SimSites();
 
+// The hash of a site's name.
+uint64_t SimSiteHash(SimSite site);
+
 // The site of a device step.
 inline SimSite SiteOf(DeviceStep step) {
   return static_cast<SimSite>(kSimSite_device_plain + static_cast<int>(step));

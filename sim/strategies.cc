@@ -231,6 +231,8 @@ std::unique_ptr<Strategy> MakeStrategy(const StrategyOptions& options,
       return MakeDelay(options, choices, world_scope);
     case StrategyKind::kStarve:
       return MakeStarve(options, choices, world_scope);
+    case StrategyKind::kStall:
+      return MakeStall(options, choices, world_scope);
     case StrategyKind::kRecorded:
       return std::make_unique<Recorded>(options);
   }

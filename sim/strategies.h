@@ -35,6 +35,8 @@ enum class StrategyKind : uint8_t {
   kDelay,       // runs to the block, but for a few delays
                 //                                  sim/deviation_strategies.h
   kStarve,      // random walk in which one task stands still  the same file
+  kStall,       // random walk in which who comes by a few places stands still
+                //                                             the same file
   kRecorded,    // follows a schedule; elsewhere keeps running
 };
 inline constexpr int kStrategyKinds =
@@ -70,7 +72,7 @@ struct StrategyOptions {
   // kRoundRobin: operations before a switch.
   uint32_t quantum = 1;
   // kPct: the depth of the bugs that are looked for. kDelay: how many delays.
-  // At least 1.
+  // kStall: how few places count, a 4 * 2^depth-th of all. At least 1.
   uint32_t depth = 3;
   // The groups (1 << env::AccessGroup) whose points count: kPct and kDelay
   // deviate at them only, kSurw samples their interleavings.
@@ -97,11 +99,15 @@ struct Candidate {
 
 // One scheduling point.
 struct SchedulePoint {
-  uint64_t scope_key;   // of the task that reached it
-  uint64_t n;           // its n-th sync operation
-  env::TaskId current;  // kNoTask: nobody can keep running (parked, exited)
-  env::TaskId last;     // who reached the point
-  env::Access access;   // what it does next
+  uint64_t scope_key = 0;  // of the task that reached it
+  uint64_t n = 0;          // its n-th sync operation
+  // kNoTask: nobody can keep running (parked, exited).
+  env::TaskId current = env::kNoTask;
+  env::TaskId last = env::kNoTask;  // who reached the point
+  uint64_t site_key = 0;            // where: the hash of its site's name
+  env::Access access;               // what it does next
+  // Who can run unless a timer fires, sorted by id.
+  std::span<const Candidate> runnable;
   // With marks: the key of the one that its operations are counted from (0:
   // none), and how many there were since.
   uint64_t mark_key = 0;

@@ -20,7 +20,8 @@ using StopReason = World::StopReason;
 
 constexpr StrategyKind kDrawing[] = {
     StrategyKind::kRandomWalk, StrategyKind::kPos,   StrategyKind::kPct,
-    StrategyKind::kSurw,       StrategyKind::kDelay, StrategyKind::kStarve};
+    StrategyKind::kSurw,       StrategyKind::kDelay, StrategyKind::kStarve,
+    StrategyKind::kStall};
 
 WorldOptions With(StrategyKind kind, StackPool* stacks, uint32_t depth = 3) {
   WorldOptions options;
@@ -152,6 +153,8 @@ TEST(Strategies, LoopsThatPollEndSoonUnderEveryStrategy) {
                                  env::AccessGroup::kOther, 60);
       // One that stands still does so for 4,096 points at most.
       uint64_t still = kind == StrategyKind::kStarve ? 4096 : 0;
+      // A worker that does so does at about a dozen of its 60 points.
+      if (kind == StrategyKind::kStall) still = 12 * 4096;
       EXPECT_LT(StepsUntilPollerEnds(seed, options, true), 1000 + still)
           << static_cast<int>(kind) << " seed " << seed;
       // Each of both has max_run operations in a row, and again after each of
@@ -410,6 +413,48 @@ TEST(Starve, OneTaskRunsOnlyWhenNoOtherCan) {
   // The shortest starvation (64 points) outlasts the others' 40 steps.
   EXPECT_EQ(starved['a'] + starved['b'] + starved['c'], 300);
   for (const auto& [letter, count] : starved) EXPECT_NEAR(count, 100, 40);
+}
+
+// How often, of 2,000 seeds, a's window stays open while b has `steps` points,
+// each after a sleep of a millisecond if it sleeps.
+int WindowStaysOpen(StrategyKind kind, int steps, bool sleeps) {
+  StackPool stacks;
+  int open = 0;
+  for (uint64_t seed = 0; seed < 2000; ++seed) {
+    TestWorld w(seed, With(kind, &stacks, /*depth=*/1));
+    std::string order;
+    w.Spawn("a", [&] {
+      PassPoint(kTestInjection);
+      order += 'a';
+    });
+    w.Spawn("b", [&] {
+      const env::Env& env = *env::Current().env;
+      for (int i = 0; i < steps; ++i) {
+        PassPoint();
+        env::TimeNs deadline = env.clock->Now() + env::kMillisecond;
+        while (sleeps && env.clock->Now() < deadline) {
+          env.tasks->ParkUntil(kTestYield, deadline);
+        }
+      }
+      order += 'b';
+    });
+    EXPECT_EQ(w->Run(), StopReason::kIdle);
+    open += order == "ba";
+  }
+  return open;
+}
+
+TEST(Stall, AWindowAtAPlaceThatItDrewStaysOpen) {
+  EXPECT_EQ(WindowStaysOpen(StrategyKind::kRandomWalk, 100, false), 0);
+  // One place of eight counts at depth 1, every second visit, and five of nine
+  // lengths are long enough.
+  EXPECT_NEAR(WindowStaysOpen(StrategyKind::kStall, 100, false), 69, 25);
+}
+
+TEST(Stall, TimePassesForWhoStandsStill) {
+  EXPECT_EQ(WindowStaysOpen(StrategyKind::kRandomWalk, 10, true), 0);
+  // Ten times one of 32 goes on although it should not.
+  EXPECT_NEAR(WindowStaysOpen(StrategyKind::kStall, 10, true), 70, 30);
 }
 
 }  // namespace
