@@ -23,6 +23,7 @@ constexpr int64_t kPadBytes = 12;
 constexpr size_t kLongNote = 1400;
 constexpr size_t kShortNote = 4;
 constexpr uint32_t kLongRows = 60;
+constexpr uint32_t kLongRowsPerInsert = 20;  // as SQL text may be 64 KiB long
 constexpr uint32_t kShortRows = 250;
 // Ids of rows inserted by sessions start here, a range per session.
 constexpr int64_t kFirstNewId = 1000000;
@@ -81,15 +82,16 @@ class Generator {
   void SetupScanned(Plan* plan) const {
     if (knobs_.scanned_rows == 0) return;
     size_t note = knobs_.scanned_long ? kLongNote : kShortNote;
+    uint32_t per_insert =
+        knobs_.scanned_long ? kLongRowsPerInsert : kRowsPerSetupInsert;
     auto number = static_cast<uint32_t>(plan->setup.size());
     Add({0, 1, ++number}, MakeCreateTable(ScannedTable()), &plan->setup);
     for (uint32_t first = 1; first <= knobs_.scanned_rows;
-         first += kRowsPerSetupInsert) {
+         first += per_insert) {
       StatementId id{0, 1, ++number};
       engine::InsertStmt insert;
       insert.table = ScannedTable();
-      uint32_t last =
-          std::min(knobs_.scanned_rows, first + kRowsPerSetupInsert - 1);
+      uint32_t last = std::min(knobs_.scanned_rows, first + per_insert - 1);
       for (uint32_t row = first; row <= last; ++row) {
         std::vector<Expr>& values = insert.rows.emplace_back();
         values.push_back(engine::IntConst(row));

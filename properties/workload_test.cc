@@ -4,6 +4,8 @@
 
 #include <set>
 
+#include "engine/sql/parse.h"
+
 namespace properties {
 namespace {
 
@@ -107,6 +109,26 @@ TEST(Workload, BulkLoadsCopyRowsUnderIdsOfTheirOwn) {
     for (int64_t id : first_ids) {
       EXPECT_GT(id - before, static_cast<int64_t>(knobs.scanned_rows));
       before = id;
+    }
+  }
+}
+
+// The shrinker writes them so.
+TEST(Workload, EveryStatementCanBeWrittenAsText) {
+  for (uint64_t seed = 0; seed < 60; ++seed) {
+    sim::Choices choices(seed);
+    PlanKnobs knobs = DrawPlanKnobs(choices, sim::Scope());
+    if (seed % 3 != 0) LoadInBulk(seed % 3 == 1, &knobs);
+    Plan plan = GeneratePlan(choices, sim::Scope(), knobs);
+    auto look = [](const PlanStatement& s) {
+      auto parsed = engine::ParseSql(engine::ToSql(*s.statement));
+      EXPECT_TRUE(parsed.ok()) << parsed.status().message();
+    };
+    for (const PlanStatement& s : plan.setup) look(s);
+    for (const PlanSession& session : plan.sessions) {
+      for (const PlanTransaction& t : session.transactions) {
+        for (const PlanStatement& s : t.statements) look(s);
+      }
     }
   }
 }
