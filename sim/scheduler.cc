@@ -159,15 +159,15 @@ void Scheduler::Reschedule(Task* task, const Operation& op) {
   ThrowIfKilled(task);
 }
 
-void Scheduler::Yield(Operation op) {
+void Scheduler::Yield(const Operation& op) {
   Task* task = current_;
   Point(task, op);
   Reschedule(task, op);
 }
 
-void Scheduler::Park(Operation op) { ParkUntil(op, env::kForever); }
+void Scheduler::Park(const Operation& op) { ParkUntil(op, env::kForever); }
 
-bool Scheduler::ParkUntil(Operation op, env::TimeNs deadline_ns) {
+bool Scheduler::ParkUntil(const Operation& op, env::TimeNs deadline_ns) {
   Task* task = current_;
   Point(task, op);
   NoteTask(task->id);
@@ -184,20 +184,20 @@ bool Scheduler::ParkUntil(Operation op, env::TimeNs deadline_ns) {
   return std::exchange(task->permit, false);
 }
 
-void Scheduler::Sleep(Operation op, env::TimeNs duration_ns) {
+void Scheduler::Sleep(const Operation& op, env::TimeNs duration_ns) {
   SIM_CHECK(duration_ns > 0);
   Task* task = current_;
   Point(task, op);
   Wait(task, op, TaskState::kSleeping, options_.clock->now_ns() + duration_ns);
 }
 
-void Scheduler::Hold(Operation op) {
+void Scheduler::Hold(const Operation& op) {
   Task* task = current_;
   Point(task, op);
   Wait(task, op, TaskState::kSleeping, env::kForever);
 }
 
-void Scheduler::Wait(Task* task, Operation op, TaskState state,
+void Scheduler::Wait(Task* task, const Operation& op, TaskState state,
                      env::TimeNs deadline_ns) {
   task->waits_at = op.site;
   RemoveRunnable(task);
@@ -229,7 +229,7 @@ void Scheduler::Release(env::TaskId id) {
   MakeRunnable(task);
 }
 
-void Scheduler::Point(Task* task, Operation op) {
+void Scheduler::Point(Task* task, const Operation& op) {
   SIM_CHECK(task != nullptr && call_ == nullptr && !task->unwinding);
   ++task->sync_ops;
   ++sync_ops_;
@@ -250,7 +250,7 @@ void Scheduler::StopHere(Task* task) {
   ThrowIfKilled(task);
 }
 
-void Scheduler::AskCrash(Task* task, Operation op) {
+void Scheduler::AskCrash(Task* task, const Operation& op) {
   CrashPoint point;
   point.place = op.place;
   point.host = task->host;

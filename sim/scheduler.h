@@ -113,12 +113,12 @@ class Scheduler {
   void set_ask_crash(bool ask) { ask_crash_ = ask; }
 
   // Calls of the running task; each is one sync operation and may suspend.
-  void Yield(Operation op);
-  void Park(Operation op);
-  bool ParkUntil(Operation op, env::TimeNs deadline_ns);
-  void Sleep(Operation op, env::TimeNs duration_ns);
+  void Yield(const Operation& op);
+  void Park(const Operation& op);
+  bool ParkUntil(const Operation& op, env::TimeNs deadline_ns);
+  void Sleep(const Operation& op, env::TimeNs duration_ns);
   // Waits for Release; an Unpark meanwhile is kept for later.
-  void Hold(Operation op);
+  void Hold(const Operation& op);
 
   // Suspend nobody.
   void Unpark(env::TaskId id);
@@ -167,15 +167,16 @@ class Scheduler {
   static void TaskEntry(void* scheduler);
   [[noreturn]] void RunCurrent();
 
-  void Point(Task* task, Operation op);
+  void Point(Task* task, const Operation& op);
   void CountFromMark(Task* task);
   SchedulePoint PointOf(const Task* task, uint64_t n, env::TaskId current,
                         const Operation& op);
   void AddRecord(const SchedulePoint& point, env::TaskId next);
-  void AskCrash(Task* task, Operation op);
+  void AskCrash(Task* task, const Operation& op);
   void StopHere(Task* task);
   void ThrowIfKilled(Task* task);
-  void Wait(Task* task, Operation op, TaskState state, env::TimeNs deadline_ns);
+  void Wait(Task* task, const Operation& op, TaskState state,
+            env::TimeNs deadline_ns);
   [[gnu::always_inline]] inline void Reschedule(Task* task,
                                                 const Operation& op);
   Task* PickAfter(Task* task, const Operation& op);
