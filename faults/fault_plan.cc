@@ -130,32 +130,21 @@ void DrawCrashFamilies(sim::Drawer& drawer, const Profile& profile,
 }  // namespace
 
 std::vector<std::string_view> FaultDrawNames() {
-  std::vector<std::string_view> names = {"short_transfer.one_in",
-                                         "short_transfer.budget",
-                                         "disk_full.scale",
-                                         "disk_full.at",
-                                         "disk_full.slack",
-                                         "disk_full.refusals",
-                                         "bad_read.one_in",
-                                         "bad_read.budget",
-                                         "media.gap",
-                                         "media.budget",
-                                         "lying_flush.one_in",
-                                         "lying_flush.budget",
-                                         "fs_failure.scale",
-                                         "fs_failure.at",
-                                         "fs_failure.kind",
-                                         "sync_failure.one_in",
-                                         "sync_failure.budget",
-                                         "writeback.gap",
-                                         "eviction.gap",
-                                         "latency.one_in",
-                                         "latency.min",
-                                         "latency.mean",
-                                         "latency.sync_mean",
-                                         "stall.scale",
-                                         "stall.at",
-                                         "stall.duration"};
+  std::vector<std::string_view> names = {
+      "crash_kinds",           "short_transfer.one_in",
+      "short_transfer.budget", "disk_full.scale",
+      "disk_full.at",          "disk_full.slack",
+      "disk_full.refusals",    "bad_read.one_in",
+      "bad_read.budget",       "media.gap",
+      "media.budget",          "lying_flush.one_in",
+      "lying_flush.budget",    "fs_failure.scale",
+      "fs_failure.at",         "fs_failure.kind",
+      "sync_failure.one_in",   "sync_failure.budget",
+      "writeback.gap",         "eviction.gap",
+      "latency.one_in",        "latency.min",
+      "latency.mean",          "latency.sync_mean",
+      "stall.scale",           "stall.at",
+      "stall.duration"};
   for (int i = 0; i < kFamilyCount; ++i) {
     names.emplace_back(FamilyName(static_cast<Family>(i)));
   }

@@ -68,7 +68,7 @@ struct FaultPlan {
   std::string ToString() const;
 };
 
-// Names under which a FaultPlan is drawn, but for the kinds of crashes.
+// Names under which a FaultPlan is drawn.
 std::vector<std::string_view> FaultDrawNames();
 
 FaultPlan DrawFaultPlan(sim::Choices& choices, const Profile& profile);

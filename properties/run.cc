@@ -134,15 +134,15 @@ env::Result<std::vector<uint8_t>> PlantedBytes(const RunSpec& spec) {
 }
 
 // pgbench's own tables and nothing but its own scripts: the books balance.
-void SetTpcb(const RunSpec& spec, RunParts* parts) {
-  if (spec.scripts.empty() || !spec.setup_sql.empty()) return;
-  parts->tpcb = true;
-  parts->only_tpcb = true;
+Books BooksOf(const RunSpec& spec) {
+  if (!spec.sessions.empty()) return spec.books;
+  if (spec.scripts.empty() || !spec.setup_sql.empty()) return Books::kNone;
+  Books books = Books::kAll;
   for (const ScriptSource& script : spec.scripts) {
-    bool builtin = script.text.empty();
-    parts->tpcb &= builtin;
-    parts->only_tpcb &= builtin && script.name != "simple-update";
+    if (!script.text.empty()) return Books::kNone;
+    if (script.name == "simple-update") books = Books::kPairs;
   }
+  return books;
 }
 
 // What the recipe demands in words.
@@ -151,12 +151,12 @@ env::Status SetDirections(const RunSpec& spec, RunParts* parts) {
     RETURN_IF_ERROR(faults::AddDirection(direction, engine::EngineSites(),
                                          &parts->directions));
   }
-  // A drawn quiet tail must not take away what is demanded; one that the recipe
-  // names may.
+  // What a recipe demands may come as late as it likes: a drawn quiet tail must
+  // not take it away; one that the recipe names may.
   bool named_tail =
       std::any_of(spec.knobs.begin(), spec.knobs.end(),
                   [](const auto& knob) { return knob.first == "quiet_tail"; });
-  parts->directed = !spec.directions.empty() && !named_tail;
+  if (!spec.directions.empty() && !named_tail) parts->knobs.quiet_tail = 0;
   return env::Status();
 }
 
@@ -218,7 +218,7 @@ env::Result<RunOutcome> RunOnce(RunContext& context, const RunSpec& spec,
   ASSIGN_OR_RETURN(parts.knobs,
                    faults::DrawKnobs(choices, *profile, spec.knobs));
   parts.fault_plan = faults::DrawFaultPlan(choices, *profile);
-  SetTpcb(spec, &parts);
+  parts.books = BooksOf(spec);
   parts.config = ConfigFrom(parts.knobs);
   RETURN_IF_ERROR(SetDirections(spec, &parts));
   parts.fan_out = spec.fan_out;
@@ -243,7 +243,7 @@ env::Result<RunOutcome> RunOnce(RunContext& context, const RunSpec& spec,
     parts.trace = trace.get();
   }
   if (recorder != nullptr) {
-    recorder->OnPlan(parts.plan, parts.by_session);
+    recorder->OnPlan(parts.plan, parts.by_session, parts.books);
     recorder->OnKnobs(parts.knobs, profile->name);
     parts.recorder = recorder.get();
     parts.world.record_schedule = parts.world.marks = true;

@@ -51,6 +51,9 @@ struct RunSpec {
   std::vector<ScriptSource> scripts;
   // Not empty: these sessions, instead of scripts or a generated workload.
   std::vector<SessionSource> sessions;
+  // Of sessions alone (of scripts it is known): they hold whole transactions of
+  // pgbench's own scripts, on its own tables.
+  Books books = Books::kNone;
   // Not empty: who goes on where; elsewhere tasks keep running.
   std::vector<sim::ScheduleEntry> schedule;
   // Crashes, images, failures and holds in words (faults/directions.h).

@@ -32,8 +32,8 @@ RunDriver::RunDriver(RunParts parts)
                   parts_.config.clog_checksums};
   judge.full_page_writes = parts_.config.full_page_writes;
   judge.wal_segment_bytes = parts_.config.wal_segment_size;
-  judge.tpcb = parts_.tpcb;
-  judge.only_tpcb = parts_.only_tpcb;
+  judge.tpcb = parts_.books != Books::kNone;
+  judge.only_tpcb = parts_.books == Books::kAll;
   judge.partial_tails = parts_.fault_plan.Has(faults::Family::kShortTransfer) ||
                         parts_.fault_plan.Has(faults::Family::kDiskFull);
   judge.excused = [this](const env::Status& status) {
@@ -277,7 +277,12 @@ void RunDriver::Restart(sim::CrashKind kind) {
   StartNode();
 }
 
+void RunDriver::NoteRestart(std::string why) {
+  if (parts_.recorder != nullptr) parts_.recorder->OnRestart(std::move(why));
+}
+
 void RunDriver::Reboot() {
+  NoteRestart("a reboot, because the file system is down");
   world_.CrashHost(host_, sim::CrashKind::kPowerLoss);
   Crash(sim::CrashKind::kPowerLoss);
 }
@@ -404,6 +409,7 @@ void RunDriver::OnNodeStopped() {
     finished_ = !outcome_.broken.empty();
     if (finished_) return;
   }
+  NoteRestart(clean ? "a fast shutdown" : "an immediate shutdown");
   world_.CrashHost(host_, sim::CrashKind::kProcess);
   if (!clean) {
     Crash(sim::CrashKind::kProcess);
@@ -440,6 +446,7 @@ void RunDriver::OnNodeEnded() {
   if (excused) {
     // A start-up process that died of an injected fault takes the postmaster
     // with it; whoever runs the host starts the node again.
+    NoteRestart("the end of the node after a fault");
     world_.CrashHost(host_, sim::CrashKind::kProcess);
     Crash(sim::CrashKind::kProcess);
     return;

@@ -54,12 +54,8 @@ struct RunParts {
   Plan plan;
   // What the recipe demands in words.
   faults::Directions directions;
-  bool directed = false;  // it demands something
   FanOutSpec fan_out;
-  // Balances of pgbench's tables are an invariant of the workload; with
-  // only_tpcb all four sums are equal.
-  bool tpcb = false;
-  bool only_tpcb = false;
+  Books books = Books::kNone;
   // Null, or where the event trace goes.
   sim::EventSubscriber* trace = nullptr;
   // Who else looks on.
@@ -147,6 +143,8 @@ class RunDriver : public sim::EventSubscriber, public ClientObserver {
   bool NamesDamage(const env::Status& status) {
     return BlameOf(status) != Blame::kNone;
   }
+  // Tells the recorder that the host is started again.
+  void NoteRestart(std::string why);
   // The host goes down and comes up again; its page cache is lost.
   void Reboot();
   // Faults so far that make a statement fail which may succeed again.

@@ -157,8 +157,7 @@ void RunDriver::OnStatementSent(const PlanStatement& statement) {
     world_.env(host_).tasks->Yield(SITE_ID(client_sleep));
   }
   judge_->OnStatementSent(env::Current().task, statement);
-  // What a recipe demands in words may come as late as it likes.
-  if (parts_.knobs.quiet_tail == 0 || parts_.directed || faults_stopped_ ||
+  if (parts_.knobs.quiet_tail == 0 || faults_stopped_ ||
       stage_ != Stage::kWork) {
     return;
   }

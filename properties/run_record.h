@@ -17,6 +17,10 @@
 
 namespace properties {
 
+// What pgbench's books must come to (tpcb_oracle.h): nobody knows, two pairs of
+// sums are equal, or all four sums are.
+enum class Books : uint8_t { kNone, kPairs, kAll };
+
 // One statement as its client sends it. `label` is its mark in schedules.
 struct RecordedStatement {
   uint32_t session = 0;  // 0: the set-up
@@ -35,6 +39,14 @@ struct RecordedCrash {
   std::string during;     // label of the statement that is counted from
   uint64_t nth = 0;       // of the place, by the task, since then
   uint64_t nth_step = 0;  // of all scheduling points of the task
+  // What the numbers in later scopes are counted from, at_end or not: the
+  // host's incarnation that it struck, how many images power losses had drawn
+  // before (kNoImage: this one drew none) and, of a task-kill, the scopes of
+  // the incarnation's tasks so far.
+  static constexpr uint64_t kNoImage = UINT64_MAX;
+  uint32_t incarnation = 0;
+  uint64_t image = kNoImage;
+  std::vector<std::string> tasks;
 };
 
 // What a reader of the run wants to see, in the order in which it happened.
@@ -42,7 +54,8 @@ struct TimelineEntry {
   enum class Kind : uint8_t {
     kSent,      // label
     kAnswered,  // label; text: the command tag, rows or the error
-    kCrash,     // text: what and where
+    kCrash,     // text: the kind
+    kRestart,   // text: why the host was started again without a crash
     kReady,     // the node accepts sessions
     kFault,     // text
     kSwitch,    // label: the schedule entry's text without "-> X"; text: names
@@ -54,15 +67,15 @@ struct TimelineEntry {
 };
 
 struct RunRecord {
-  std::string profile;                        // what `mix` stood for
+  std::string profile;  // what `mix` stood for
+  Books books = Books::kNone;
   std::vector<RecordedStatement> statements;  // the set-up's first
   std::vector<std::pair<std::string, std::string>> knobs;
   std::vector<sim::ScheduleEntry> schedule;
   std::vector<RecordedCrash> crashes;
-  // Draws that none of the above stands for.
+  // Draws that none of the above stands for, each address once; one whose name
+  // nobody knows has raw keys (sim/choices.h).
   std::vector<sim::Override> draws;
-  // Draws that no override can name: 0 unless somebody forgot a name.
-  uint64_t nameless_draws = 0;
   std::vector<TimelineEntry> timeline;
 };
 

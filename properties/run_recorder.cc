@@ -25,7 +25,7 @@ constexpr std::array<std::string_view, 9> kStrikes = {
 
 // Names of the other draws of the disk and its faults; the node's own come from
 // its table of sites.
-constexpr std::array<std::string_view, 36> kOtherDraws = {
+constexpr std::string_view kOtherDraws[] = {
     "latency.delay",
     "short_transfer.cut",
     "short_transfer.bytes",
@@ -56,15 +56,20 @@ constexpr std::array<std::string_view, 36> kOtherDraws = {
     "media.page",
     "media.sector",
     "media.run",
+    "media.whole_page",
     "media.noise",
     "media.write",
     "media.same_file",
     "media.victim",
     "media.same_block",
     "media.family",
+    "media.misses",
+    "media.shear",
+    "media.cut",
 };
-constexpr std::array<std::string_view, 3> kLateDraws = {
-    "media.misses", "media.shear", "media.cut"};
+
+// Where a fault plan is drawn, the only knobs that a record holds as draws.
+constexpr std::string_view kFaultScope = "w0/faults";
 
 bool Strikes(uint64_t site) {
   for (std::string_view name : kStrikes) {
@@ -122,7 +127,8 @@ std::string LabelOf(const StatementId& id, bool by_session) {
                     : id.ToString();
 }
 
-void RunRecorder::OnPlan(const Plan& plan, bool by_session) {
+void RunRecorder::OnPlan(const Plan& plan, bool by_session, Books books) {
+  record_.books = books;
   auto add = [&](const PlanStatement& s) {
     RecordedStatement out;
     out.session = s.id.session;
@@ -189,7 +195,24 @@ void RunRecorder::OnForcedCrash(sim::CrashKind kind) {
   RecordedCrash crash;
   crash.kind = KindName(kind);
   crash.at_end = true;
-  record_.crashes.push_back(std::move(crash));
+  NoteCrash(crash);
+}
+
+void RunRecorder::OnRestart(std::string why) {
+  record_.timeline.push_back({Kind::kRestart, "", std::move(why)});
+  restarting_ = true;
+}
+
+void RunRecorder::NoteCrash(const RecordedCrash& crash) {
+  record_.crashes.push_back(crash);
+  RecordedCrash& noted = record_.crashes.back();
+  noted.incarnation = world_->incarnation(0);
+  image_due_ = true;
+  if (noted.kind != KindName(sim::CrashKind::kTaskKill)) return;
+  std::string host = world_->host_scope(0).path() + "/";
+  for (const std::string& path : task_scopes_) {
+    if (path.starts_with(host)) noted.tasks.push_back(path);
+  }
 }
 
 std::string RunRecorder::PlaceOf(const Point& point) const {
@@ -231,7 +254,7 @@ void RunRecorder::AddCrash(sim::CrashKind kind, const sim::CrashPoint& point) {
     ++crash.nth_step;
     if (!crash.place.empty() && PlaceOf(points_[i]) == crash.place) ++crash.nth;
   }
-  record_.crashes.push_back(std::move(crash));
+  NoteCrash(crash);
 }
 
 void RunRecorder::OnDraw(sim::Stream stream, uint64_t scope_key, uint64_t site,
@@ -239,24 +262,45 @@ void RunRecorder::OnDraw(sim::Stream stream, uint64_t scope_key, uint64_t site,
   bool of_disk =
       stream == sim::Stream::kDiskFault || stream == sim::Stream::kCrashImage;
   if (of_disk && Strikes(site) && value + 1 != bound) return;
-  // Schedules, crashes, knobs and the plan have words of their own.
+  // Schedules and crashes have words of their own.
   if (stream == sim::Stream::kSchedule || stream == sim::Stream::kCrashPoint) {
+    return;
+  }
+  // So have knobs and the plan, all of which are drawn before there is a world.
+  bool planned =
+      stream == sim::Stream::kKnobs || stream == sim::Stream::kWorkload;
+  if (world_ == nullptr && planned &&
+      scope_key != sim::Scope::FromPath(kFaultScope).key()) {
     return;
   }
   draws_.push_back({stream, scope_key, site, n, value});
 }
 
-void RunRecorder::AddSwitch(env::TaskId task, std::string_view next,
-                            bool timer) {
-  sim::ScheduleEntry entry;
-  std::tie(entry.mark, entry.n) = world_->MarkOf(task);
-  entry.task = world_->task_scope_path(task);
-  TimelineEntry out;
-  out.kind = timer ? Kind::kTimer : Kind::kSwitch;
-  out.label = entry.ToString();
-  out.label.resize(out.label.rfind(" ->"));
-  out.text = fmt::format("{} > {}", world_->task_name(task), next);
-  record_.timeline.push_back(std::move(out));
+// The decisions since the last call: who left off, and who goes on or whose
+// timer fires. Where there was no choice there is none.
+void RunRecorder::AddSwitches(std::string_view woken) {
+  auto name = [](const std::string& path) {
+    return path.substr(path.rfind('/') + 1);
+  };
+  for (const sim::ScheduleEntry& entry : world_->recorded_schedule(switches_)) {
+    ++switches_;
+    bool timer = entry.next == sim::kTimerName;
+    TimelineEntry out;
+    out.kind = timer ? Kind::kTimer : Kind::kSwitch;
+    out.label = entry.ToString();
+    out.label.resize(out.label.rfind(" ->"));
+    out.text = timer
+                   ? fmt::format("of {}, at {}", woken, name(entry.task))
+                   : fmt::format("{} > {}", name(entry.task), name(entry.next));
+    record_.timeline.push_back(std::move(out));
+  }
+}
+
+void RunRecorder::OnFault(const env::Event& event) {
+  bool image =
+      event.a[0] == static_cast<uint64_t>(sim::DiskFaultFamily::kCrashImage);
+  if (image && image_due_) record_.crashes.back().image = event.a[2];
+  image_due_ = image_due_ && !image;
 }
 
 void RunRecorder::OnEvent(const env::Event& event) {
@@ -265,11 +309,13 @@ void RunRecorder::OnEvent(const env::Event& event) {
       task_scopes_.insert(world_->task_scope_path(event.task));
       break;
     case env::EventKind::kSwitch:
-      if (event.a[0] != env::kNoTask) {
-        AddSwitch(static_cast<env::TaskId>(event.a[0]),
-                  world_->task_name(static_cast<env::TaskId>(event.a[2])),
-                  false);
-      }
+      AddSwitches("");
+      break;
+    case env::EventKind::kTimer:
+      AddSwitches(world_->task_name(static_cast<env::TaskId>(event.a[1])));
+      break;
+    case env::EventKind::kFault:
+      OnFault(event);
       break;
     case env::EventKind::kFileOpen:
       inodes_[event.a[0]] = std::string(event.bytes);
@@ -285,6 +331,10 @@ void RunRecorder::OnEvent(const env::Event& event) {
            fmt::format("fsync of {} fails", inodes_[event.a[0]])});
       break;
     case env::EventKind::kCrash:
+      if (std::exchange(restarting_, false)) {
+        image_due_ = false;
+        break;
+      }
       record_.timeline.push_back(
           {Kind::kCrash, "",
            KindName(static_cast<sim::CrashKind>(event.a[0]))});
@@ -307,7 +357,7 @@ void RunRecorder::NameDraws() {
     scopes[sim::Scope::FromPath(path).key()] = path;
   };
   for (const std::string& path : task_scopes_) add_scope(path);
-  add_scope("w0/faults");
+  add_scope(std::string(kFaultScope));
   std::set<std::string> paths = {"writeback"};
   // "." and the directories of what the run itself made.
   paths.insert(".");
@@ -317,11 +367,20 @@ void RunRecorder::NameDraws() {
       paths.insert(path.substr(0, at));
     }
     paths.insert(path);
+    // A relation's other files, which the node may have looked for in vain.
+    bool number = path.find_first_not_of("0123456789", path.rfind('/') + 1) ==
+                  std::string::npos;
+    if (!number || !path.starts_with("base/")) continue;
+    for (const char* fork : {"_fsm", "_vm", ".1"}) paths.insert(path + fork);
   }
   for (uint32_t i = 0; i <= world_->incarnation(0); ++i) {
     std::string host = fmt::format("w0/h0/i{}", i);
     add_scope(host);
-    for (const std::string& path : paths) add_scope(host + "/" + path);
+    for (const std::string& path : paths) {
+      add_scope(host + "/" + path);
+      // Of a file whose name is gone (sim/disk_crash.cc).
+      add_scope(host + "/" + path + "~");
+    }
   }
   std::map<uint64_t, std::string> sites;
   auto add_site = [&](std::string_view name) {
@@ -329,21 +388,21 @@ void RunRecorder::NameDraws() {
   };
   for (std::string_view name : kStrikes) add_site(name);
   for (std::string_view name : kOtherDraws) add_site(name);
-  for (std::string_view name : kLateDraws) add_site(name);
   for (const env::SiteInfo& site : sites_) add_site(site.name);
   for (std::string_view name : faults::FaultDrawNames()) add_site(name);
+  // What is read again is drawn again.
+  std::set<std::tuple<sim::Stream, uint64_t, uint64_t, uint64_t>> seen;
   for (const Draw& draw : draws_) {
-    auto scope = scopes.find(draw.scope_key);
-    auto site = sites.find(draw.site);
-    bool plan = draw.stream == sim::Stream::kKnobs ||
-                draw.stream == sim::Stream::kWorkload;
-    if (scope == scopes.end() || site == sites.end()) {
-      // The plan's own draws are in statements, knobs in knobs.
-      if (!plan) ++record_.nameless_draws;
+    if (!seen.emplace(draw.stream, draw.scope_key, draw.site, draw.n).second) {
       continue;
     }
+    auto scope = scopes.find(draw.scope_key);
+    auto site = sites.find(draw.site);
     record_.draws.push_back(
-        {draw.stream, scope->second, site->second, draw.n, draw.value});
+        {draw.stream,
+         scope == scopes.end() ? sim::RawKey(draw.scope_key) : scope->second,
+         site == sites.end() ? sim::RawKey(draw.site) : site->second, draw.n,
+         draw.value});
   }
 }
 

@@ -29,7 +29,7 @@ class RunRecorder : public sim::CrashHooks,
   explicit RunRecorder(env::SiteTable sites) : sites_(sites) {}
 
   // What is known before the world starts.
-  void OnPlan(const Plan& plan, bool by_session);
+  void OnPlan(const Plan& plan, bool by_session, Books books);
   void OnKnobs(const faults::Knobs& knobs, std::string_view profile);
   // next: who is asked about crashes. Both outlive the run.
   void OnWorld(sim::World* world, sim::CrashHooks* next);
@@ -41,8 +41,10 @@ class RunRecorder : public sim::CrashHooks,
   void OnSent(const std::string& label);
   void OnAnswered(const std::string& label,
                   const std::vector<engine::StatementResult>& results);
-  // The clients were done, and this struck.
+  // The clients were done, and this is about to strike.
   void OnForcedCrash(sim::CrashKind kind);
+  // The host is about to be started again, though nothing planned struck it.
+  void OnRestart(std::string why);
 
   sim::CrashKind OnPoint(const sim::CrashPoint& point) override;
   void OnDraw(sim::Stream stream, uint64_t scope_key, uint64_t site, uint64_t n,
@@ -69,7 +71,9 @@ class RunRecorder : public sim::CrashHooks,
   };
   void AddCrash(sim::CrashKind kind, const sim::CrashPoint& point);
   std::string PlaceOf(const Point& point) const;
-  void AddSwitch(env::TaskId task, std::string_view next, bool timer);
+  void NoteCrash(const RecordedCrash& crash);
+  void AddSwitches(std::string_view woken);
+  void OnFault(const env::Event& event);
   void OnPath(std::string_view path) { paths_.emplace(path); }
   void NameDraws();
 
@@ -85,6 +89,9 @@ class RunRecorder : public sim::CrashHooks,
   std::set<std::string> task_scopes_;
   std::map<uint64_t, std::string> inodes_;
   std::vector<Draw> draws_;
+  size_t switches_ = 0;      // entries of the world's schedule seen so far
+  bool restarting_ = false;  // what strikes the host next is no crash
+  bool image_due_ = false;   // the last crash may still draw an image
   RunRecord record_;
 };
 

@@ -268,11 +268,10 @@ void Campaign::ReportFinding(uint64_t seed,
     if (!status.ok()) {
       progress_.Print(
           fmt::format("cannot write the recipe: {}\n", status.message()));
-    } else {
-      findings_[seed] = {verdict.promise, verdict.oracle, path};
     }
   }
-  NoteIncident({seed, verdict.promise, verdict.subject, verdict.message, path});
+  NoteIncident({seed, verdict.promise, verdict.oracle, verdict.subject,
+                verdict.message, path, false});
   if (state_.summary.findings <= kFullReports) {
     progress_.Print(
         fmt::format("FINDING {}replay: {}\n\n", DescribeBroken(spec, outcome),
@@ -284,30 +283,46 @@ void Campaign::ReportFinding(uint64_t seed,
 }
 
 // The first finding of each kind by seed, so that the choice depends neither on
-// workers nor on the order of seeds.
+// workers nor on the order of seeds nor on sittings.
 void Campaign::ShrinkFindings(const std::function<bool()>& stop) {
-  std::set<std::pair<std::string, std::string>> kinds;
-  for (const auto& [seed, finding] : findings_) {
-    if (stop() || kinds.size() >= kShrunkKinds) return;
-    if (!kinds.emplace(finding.promise, finding.oracle).second) continue;
-    progress_.Clear();
-    ShrinkOptions options;
-    options.target = finding.recipe_path;
-    env::Result<Recipe> recipe = LoadRecipe(finding.recipe_path);
-    if (!recipe.ok()) continue;
-    options.recipe = std::move(recipe).value();
-    options.out_dir = options_.out_dir;
-    options.workers = options_.workers;
-    options.budget_s = options_.shrink_budget_s;
-    options.timeout_s = options_.timeout_s;
-    options.show_passes = false;
-    options.stop = stop;
-    options.invocation = options_.invocation;
-    options.out = options_.out;
-    fmt::print(options_.out, "SHRINKING {}\n", finding.recipe_path);
-    Shrinker(options, runner_).Run();
-    fmt::print(options_.out, "\n");
+  std::map<uint64_t, Incident*> by_seed;
+  for (Incident& incident : state_.incidents) {
+    if (!incident.harness()) by_seed[incident.seed] = &incident;
   }
+  std::set<std::pair<std::string, std::string>> kinds;
+  for (const auto& [seed, finding] : by_seed) {
+    if (stop() || kinds.size() >= kShrunkKinds) return;
+    bool first = kinds.emplace(finding->promise, finding->oracle).second;
+    if (!first || finding->shrunk) continue;
+    progress_.Clear();
+    ShrinkOne(*finding, stop);
+    // Half a shrinking is none.
+    finding->shrunk = !stop();
+  }
+}
+
+void Campaign::ShrinkOne(const Incident& finding,
+                         const std::function<bool()>& stop) {
+  fmt::print(options_.out, "SHRINKING {}\n", finding.recipe);
+  env::Result<Recipe> recipe = LoadRecipe(finding.recipe);
+  if (!recipe.ok()) {
+    fmt::print(options_.out, "cannot be shrunk: {}\n\n",
+               recipe.status().message());
+    return;
+  }
+  ShrinkOptions options;
+  options.target = finding.recipe;
+  options.recipe = std::move(recipe).value();
+  options.out_dir = options_.out_dir;
+  options.workers = options_.workers;
+  options.budget_s = options_.shrink_budget_s;
+  options.timeout_s = options_.timeout_s;
+  options.show_passes = false;
+  options.stop = stop;
+  options.invocation = options_.invocation;
+  options.out = options_.out;
+  Shrinker(options, runner_).Run();
+  fmt::print(options_.out, "\n");
 }
 
 void Campaign::ReportHarnessFailure(uint64_t seed, std::string_view why) {
@@ -320,7 +335,7 @@ void Campaign::ReportHarnessFailure(uint64_t seed, std::string_view why) {
   std::string path =
       fmt::format("{}/harness-{}.recipe", options_.out_dir, seed);
   env::Status status = WriteFile(UserPath(path), FormatRecipe(recipe));
-  NoteIncident({seed, "", "", std::string(why), path});
+  NoteIncident({seed, "", "", "", std::string(why), path, false});
   progress_.Print(
       fmt::format("HARNESS FAILURE seed {}: {}\nreplay: {}\n", seed, why,
                   status.ok() ? ReplayCommand(options_.invocation, spec, path)

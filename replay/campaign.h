@@ -47,8 +47,8 @@ struct CampaignOptions {
   uint64_t stop_after = 0;  // findings; 0: none
   int poison = -1;
   std::string out_dir = "musth-out";
-  // Findings are shrunk when the seeds are done: the first of each promise and
-  // oracle, with so much CPU time for each.
+  // Findings, also those of earlier sittings, are shrunk when the seeds are
+  // done: the first of each promise and oracle, with so much CPU time for each.
   bool shrink = false;
   double shrink_budget_s = 30;
   std::string hashes_file;  // "seed hash" lines, by seed; empty: none
@@ -85,6 +85,7 @@ class Campaign {
   void TakeSecond(uint64_t index, const WorkerPool::Result& result);
   void ReportFinding(uint64_t seed, const properties::RunOutcome& outcome);
   void ShrinkFindings(const std::function<bool()>& stop);
+  void ShrinkOne(const Incident& finding, const std::function<bool()>& stop);
   void ReportHarnessFailure(uint64_t seed, std::string_view why);
   properties::RunSpec SpecOf(uint64_t seed) const;
   SeedPart Part() const;
@@ -112,12 +113,6 @@ class Campaign {
     std::string death;
   };
   std::map<uint64_t, Suspect> suspects_;  // by index
-  struct Finding {
-    std::string promise;
-    std::string oracle;
-    std::string recipe_path;
-  };
-  std::map<uint64_t, Finding> findings_;  // by seed
   std::map<uint64_t, uint64_t> hashes_;   // by seed, if they are wanted
 };
 

@@ -10,7 +10,7 @@
 namespace replay {
 namespace {
 
-constexpr uint64_t kStateFormat = 1;
+constexpr uint64_t kStateFormat = 2;
 
 using nlohmann::ordered_json;
 
@@ -43,9 +43,11 @@ std::string FormatState(const CampaignState& state) {
   for (const Incident& incident : state.incidents) {
     json["incidents"].push_back({{"seed", incident.seed},
                                  {"promise", incident.promise},
+                                 {"oracle", incident.oracle},
                                  {"subject", incident.subject},
                                  {"message", incident.message},
-                                 {"recipe", incident.recipe}});
+                                 {"recipe", incident.recipe},
+                                 {"shrunk", incident.shrunk ? 1 : 0}});
   }
   json["summary"] = ordered_json::parse(state.summary.ToJson());
   return json.dump(1, ' ', false, ordered_json::error_handler_t::replace) +
@@ -65,8 +67,9 @@ env::Result<CampaignState> ParseState(std::string_view text,
   state.done = NumberSet(in.Count("done_below"), std::move(done));
   for (JsonReader each : in.Array("incidents")) {
     state.incidents.push_back({each.Count("seed"), each.Text("promise"),
-                               each.Text("subject"), each.Text("message"),
-                               each.Text("recipe")});
+                               each.Text("oracle"), each.Text("subject"),
+                               each.Text("message"), each.Text("recipe"),
+                               each.Count("shrunk") != 0});
   }
   JsonReader summary = in.Object("summary");
   state.summary = Summary::Read(summary);

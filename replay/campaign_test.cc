@@ -222,6 +222,25 @@ TEST_F(CampaignTest, TheFirstFindingOfAKindIsShrunk) {
   EXPECT_EQ(text_.find("SHRINKING"), std::string::npos);
 }
 
+// Seeds 2 and 3 break; the first sitting ends at 90, before it shrinks.
+TEST_F(CampaignTest, AFindingOfAnInterruptedSittingIsShrunkInTheNext) {
+  options_.shrink = true;
+  options_.state_file = dir_ + "/state";
+  Run([](const RunSpec& spec, const RunOptions& options) {
+    if (spec.seed == 90) kill(getppid(), SIGINT);
+    return BreaksAtSome(spec, options);
+  });
+  std::string path = dir_ + "/DUR-2.recipe";
+  EXPECT_EQ(text_.find("SHRINKING"), std::string::npos);
+  EXPECT_TRUE(ReadFile(path).ok());
+  EXPECT_EQ(Run(BreaksAtSome), kExitBroken);
+  EXPECT_NE(text_.find("SHRINKING " + path), std::string::npos) << text_;
+  EXPECT_TRUE(LoadRecipe(dir_ + "/DUR-2.shrunk.recipe").ok());
+  // Once is enough.
+  EXPECT_EQ(Run(BreaksAtSome), kExitBroken);
+  EXPECT_EQ(text_.find("SHRINKING"), std::string::npos);
+}
+
 TEST_F(CampaignTest, FindingIsRunAgainAndWrittenAsARecipeThatReads) {
   options_.spec.knobs = {{"sessions", "2"}};
   ExitCode code = Run([](const RunSpec& spec, const RunOptions&) {

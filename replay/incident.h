@@ -11,9 +11,11 @@ struct Incident {
   uint64_t seed = 0;
   // "DUR"; empty: a harness failure.
   std::string promise;
+  std::string oracle;   // that saw it broken
   std::string subject;  // of the promise
   std::string message;
-  std::string recipe;  // its file
+  std::string recipe;   // its file
+  bool shrunk = false;  // the shrinker has had it
 
   bool harness() const { return promise.empty(); }
 };

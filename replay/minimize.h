@@ -14,13 +14,15 @@
 // Which candidates are judged may depend on `width`; what comes out does not:
 // of the candidates judged together the first one that fails counts, as if they
 // had been tried one after the other. What did not fail once is not tried
-// again.
+// again, nor is what could not be judged; but then nothing is claimed: a state
+// is 1-minimal only if every single part was judged.
 #ifndef MUSTH_REPLAY_MINIMIZE_H_
 #define MUSTH_REPLAY_MINIMIZE_H_
 
 #include <algorithm>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <optional>
 #include <set>
 #include <string>
@@ -41,17 +43,23 @@ struct MinimizePass {
       without;
 };
 
+// What became of candidates that were judged together.
+template <typename State>
+struct MinimizeJudgement {
+  // The first that fails, and what it has become (without parts that turned out
+  // to play no role); none if no candidate fails.
+  std::optional<std::pair<size_t, State>> failing;
+  // Those before it that could not be judged.
+  std::set<size_t> undecided;
+};
+
 template <typename State>
 class Minimizer {
  public:
   struct Options {
     // Equal for states that need not be told apart.
     std::function<uint64_t(const State&)> key;
-    // The first of the candidates that fails, and what it has become (without
-    // parts that turned out to play no role); none if no candidate fails.
-    std::function<std::optional<std::pair<size_t, State>>(
-        const std::vector<State>&)>
-        first_failing;
+    std::function<MinimizeJudgement<State>(const std::vector<State>&)> judge;
     // Whether to stop early.
     std::function<bool()> exhausted;
     // A pass begins, or ends; may be empty.
@@ -69,6 +77,7 @@ class Minimizer {
     State state = std::move(start);
     for (;;) {
       bool progress = false;
+      open_.clear();
       for (const MinimizePass<State>& pass : passes) {
         if (options_.exhausted()) return state;
         if (options_.on_begin) options_.on_begin(pass, state);
@@ -78,13 +87,16 @@ class Minimizer {
       if (options_.exhausted()) return state;
       if (!progress) break;
     }
-    one_minimal_ = true;
+    one_minimal_ = open_.empty();
     return state;
   }
 
-  // Whether the last Run came to its end.
+  // Whether the last Run came to its end, and no single part can be left out.
   bool one_minimal() const { return one_minimal_; }
-  // Candidates that had been judged before.
+  // Ways to do without a single part that nobody could judge, in the last
+  // round.
+  size_t undecided() const { return open_.size(); }
+  // Candidates that had been met before.
   uint64_t memo_hits() const { return memo_hits_; }
 
  private:
@@ -112,31 +124,58 @@ class Minimizer {
         AddTrials(pass, *state, range, &batch);
         PushHalves(range, &rest);
       }
-      std::vector<State> candidates;
-      for (const Trial& trial : batch) candidates.push_back(trial.candidate);
-      auto found = candidates.empty() ? std::nullopt
-                                      : options_.first_failing(candidates);
+      MinimizeJudgement<State> judgement = Judge(batch);
       // A budget that ran out says nothing about a candidate.
-      if (!found.has_value() && options_.exhausted()) return progress;
-      size_t judged = found.has_value() ? found->first : batch.size();
-      for (size_t i = 0; i < judged; ++i) tried_.insert(batch[i].key);
-      if (!found.has_value()) {
+      if (!judgement.failing.has_value() && options_.exhausted()) {
+        return progress;
+      }
+      Remember(batch, judgement);
+      if (!judgement.failing.has_value()) {
         stack = std::move(rest);
         continue;
       }
       progress = true;
-      const Parts taken = batch[judged].range;
-      *state = std::move(found->second);
+      const Parts taken = batch[judgement.failing->first].range;
+      *state = std::move(judgement.failing->second);
       stack = After(pass, *state, std::move(stack), taken);
     }
     return progress;
+  }
+
+  MinimizeJudgement<State> Judge(const std::vector<Trial>& batch) {
+    if (batch.empty()) return {};
+    std::vector<State> candidates;
+    for (const Trial& trial : batch) candidates.push_back(trial.candidate);
+    return options_.judge(candidates);
+  }
+
+  // What did not fail, or was not judged.
+  void Remember(const std::vector<Trial>& batch,
+                const MinimizeJudgement<State>& judgement) {
+    size_t judged =
+        judgement.failing.has_value() ? judgement.failing->first : batch.size();
+    for (size_t i = 0; i < judged; ++i) {
+      bool decided = judgement.undecided.count(i) == 0;
+      tried_.emplace(batch[i].key, decided);
+      if (!decided && batch[i].range.size() == 1) open_.insert(batch[i].key);
+    }
   }
 
   void AddTrials(const MinimizePass<State>& pass, const State& state,
                  const Parts& range, std::vector<Trial>* batch) {
     for (State& candidate : pass.without(state, range)) {
       uint64_t key = options_.key(candidate);
-      if (tried_.count(key) != 0) {
+      auto known = tried_.find(key);
+      if (known != tried_.end()) {
+        ++memo_hits_;
+        if (!known->second && range.size() == 1) open_.insert(key);
+        continue;
+      }
+      // The same candidate earlier in the batch will do for both.
+      bool again =
+          std::any_of(batch->begin(), batch->end(),
+                      [key](const Trial& trial) { return trial.key == key; });
+      if (again) {
         ++memo_hits_;
         continue;
       }
@@ -178,7 +217,8 @@ class Minimizer {
   }
 
   Options options_;
-  std::set<uint64_t> tried_;
+  std::map<uint64_t, bool> tried_;  // keys of what did not fail: was it judged?
+  std::set<uint64_t> open_;         // of single parts, not judged, this round
   uint64_t memo_hits_ = 0;
   bool one_minimal_ = false;
 };

@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
+#include <algorithm>
+#include <functional>
 #include <set>
 
 namespace replay {
@@ -16,6 +18,8 @@ struct Problem {
   std::vector<Ids> groups;
   // Parts that fall away by themselves without this one.
   std::vector<std::pair<uint64_t, Ids>> dependents;
+  // What cannot be judged; may be empty.
+  std::function<bool(const Ids&)> hangs;
 
   bool Fails(const Ids& state) const {
     for (const Ids& group : groups) {
@@ -42,6 +46,7 @@ struct Trace {
   Ids result;
   bool one_minimal = false;
   uint64_t memo_hits = 0;
+  size_t undecided = 0;
   std::vector<Ids> judged;
 };
 
@@ -77,22 +82,26 @@ Trace Minimized(const Problem& problem, const Ids& start, size_t width,
   options.key = Key;
   options.width = width;
   options.exhausted = [&] { return run.judged.size() >= budget; };
-  options.first_failing = [&](const std::vector<Ids>& candidates)
-      -> std::optional<std::pair<size_t, Ids>> {
+  options.judge = [&](const std::vector<Ids>& candidates) {
+    MinimizeJudgement<Ids> out;
     for (size_t i = 0; i < candidates.size(); ++i) {
       run.judged.push_back(candidates[i]);
-      if (problem.Fails(candidates[i])) {
-        return std::make_pair(i, problem.Pruned(candidates[i]));
+      if (problem.hangs && problem.hangs(candidates[i])) {
+        out.undecided.insert(i);
+      } else if (problem.Fails(candidates[i])) {
+        out.failing.emplace(i, problem.Pruned(candidates[i]));
+        break;
       }
-      if (run.judged.size() >= budget) return std::nullopt;
+      if (run.judged.size() >= budget) break;
     }
-    return std::nullopt;
+    return out;
   };
   Minimizer<Ids> minimizer(std::move(options));
   run.result =
       minimizer.Run(start, {Deletion("even", 2, 0), Deletion("odd", 2, 1)});
   run.one_minimal = minimizer.one_minimal();
   run.memo_hits = minimizer.memo_hits();
+  run.undecided = minimizer.undecided();
   return run;
 }
 
@@ -191,16 +200,68 @@ TEST(Minimizer, TakesTheFirstOfSeveralWays) {
   Minimizer<int>::Options options;
   options.key = [](const int& n) { return static_cast<uint64_t>(n); };
   options.exhausted = [] { return false; };
-  options.first_failing = [](const std::vector<int>& candidates)
-      -> std::optional<std::pair<size_t, int>> {
-    for (size_t i = 0; i < candidates.size(); ++i) {
-      if (candidates[i] >= 37) return std::make_pair(i, candidates[i]);
+  options.judge = [](const std::vector<int>& candidates) {
+    MinimizeJudgement<int> out;
+    for (size_t i = 0; i < candidates.size() && !out.failing; ++i) {
+      if (candidates[i] >= 37) out.failing.emplace(i, candidates[i]);
     }
-    return std::nullopt;
+    return out;
   };
   Minimizer<int> minimizer(std::move(options));
   EXPECT_EQ(minimizer.Run(1000, {halve}), 37);
   EXPECT_TRUE(minimizer.one_minimal());
+}
+
+// Equal candidates of one batch are one, too.
+TEST(Minimizer, JudgesNothingTwiceWithinABatch) {
+  MinimizePass<int> same;
+  same.parts = [](const int& n) {
+    return n == 10 ? std::vector<uint64_t>{0, 1, 2, 3}
+                   : std::vector<uint64_t>();
+  };
+  same.without = [](const int& n, const std::vector<uint64_t>& parts) {
+    return std::vector<int>{n - 1, n - static_cast<int>(parts.size())};
+  };
+  std::vector<int> judged;
+  Minimizer<int>::Options options;
+  options.key = [](const int& n) { return static_cast<uint64_t>(n); };
+  options.exhausted = [] { return false; };
+  options.width = 8;
+  options.judge = [&judged](const std::vector<int>& candidates) {
+    judged.insert(judged.end(), candidates.begin(), candidates.end());
+    return MinimizeJudgement<int>();
+  };
+  Minimizer<int> minimizer(std::move(options));
+  EXPECT_EQ(minimizer.Run(10, {same}), 10);
+  EXPECT_EQ(judged, (std::vector<int>{9, 6, 8}));
+}
+
+RC_GTEST_PROP(Minimizer, WhatCannotBeJudgedIsNotTriedAgainAndProvesNothing,
+              ()) {
+  Ids all = Start();
+  Problem problem = AnyProblem(all);
+  problem.dependents.clear();
+  uint64_t poison =
+      *rc::gen::elementOf(std::vector<uint64_t>(all.begin(), all.end()));
+  // Whatever lacks it hangs: the last part cannot be judged.
+  problem.hangs = [poison](const Ids& state) {
+    return state.count(poison) == 0;
+  };
+  for (size_t width : {1, 4}) {
+    Trace run = Minimized(problem, all, width);
+    RC_ASSERT(run.result.count(poison) == 1u);
+    RC_ASSERT(!run.one_minimal);
+    RC_ASSERT(run.undecided == 1u);
+    Ids without = run.result;
+    without.erase(poison);
+    RC_ASSERT(std::count(run.judged.begin(), run.judged.end(), without) == 1);
+    // All others were.
+    for (uint64_t id : run.result) {
+      Ids less = run.result;
+      less.erase(id);
+      RC_ASSERT(id == poison || !problem.Fails(less));
+    }
+  }
 }
 
 }  // namespace

@@ -160,6 +160,7 @@ void Mutants::Shrink(MutantTally* tally) {
   // Half a shrinking is none.
   if (shrinker.Run() != kExitBroken || interrupt_.Interrupted()) return;
   const ShrinkResult& result = shrinker.result();
+  if (!result.shrunk()) return;
   tally->shrunk = {result.size.statements, result.size.preemptions,
                    result.size.faults, result.cpu_s, result.one_minimal};
 }

@@ -140,6 +140,7 @@ constexpr auto kEachOverride = [](auto& a, auto& o) {
 template <typename Archive, typename Record>
 void ArchiveRecord(Archive& archive, Record& record) {
   archive(record.profile);
+  Word(archive, record.books);
   archive.List(record.statements, [](auto& a, auto& statement) {
     Word(a, statement.session);
     a(statement.label);
@@ -165,9 +166,11 @@ void ArchiveRecord(Archive& archive, Record& record) {
     a(crash.during);
     a(crash.nth);
     a(crash.nth_step);
+    Word(a, crash.incarnation);
+    a(crash.image);
+    a.List(crash.tasks, kEachWord);
   });
   archive.List(record.draws, kEachOverride);
-  archive(record.nameless_draws);
   archive.List(record.timeline, [](auto& a, auto& entry) {
     Word(a, entry.kind);
     a(entry.label);

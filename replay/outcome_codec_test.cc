@@ -46,7 +46,8 @@ properties::RunOutcome GenOutcome() {
     record->knobs.emplace_back("shared_buffers", text);
     record->schedule.push_back({"w0", 4, "timer", text});
     record->crashes.push_back(
-        {"power-loss", true, false, "s1", text, "s1.q2", 3, 9});
+        {"power-loss", true, false, "s1", text, "s1.q2", 3, 9, 4, 2, {text}});
+    record->books = properties::Books::kPairs;
     record->draws.push_back({sim::Stream::kClock, text, "x", 1, 2});
     record->timeline.push_back(
         {properties::TimelineEntry::Kind::kSwitch, "l", text});
@@ -75,6 +76,9 @@ RC_GTEST_PROP(OutcomeCodecProperty, OutcomeRoundTrips, ()) {
               outcome.record->statements[0].sql);
     RC_ASSERT(back.record->crashes[0].place ==
               outcome.record->crashes[0].place);
+    RC_ASSERT(back.record->crashes[0].tasks ==
+              outcome.record->crashes[0].tasks);
+    RC_ASSERT(back.record->books == outcome.record->books);
     RC_ASSERT(back.record->timeline[0].text ==
               outcome.record->timeline[0].text);
   }

@@ -18,6 +18,8 @@ for workers in 1 2; do
     --budget 40 --out "$out/$workers" >"$out/log" 2>&1
   [ $? -eq 1 ] || fail "shrink with $workers workers: expected exit 1"
   grep -q '^1-minimal' "$out/log" || fail "expected a 1-minimal recipe"
+  grep -q '^control: without the planted bug it keeps every promise' \
+    "$out/log" || fail "expected a control run that keeps every promise"
 done
 recipe=$(ls "$out"/1/*.shrunk.recipe)
 cmp "$recipe" "$out/2/$(basename "$recipe")" ||

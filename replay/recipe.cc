@@ -178,6 +178,13 @@ env::Status Parser::ParseValue(std::string_view key, std::string_view value) {
   } else if (key == "profile") {
     RETURN_IF_ERROR(At(faults::CheckProfileName(value)));
     spec.profile = value;
+  } else if (key == "books") {
+    if (value != "pairs" && value != "all") {
+      return Error(
+          fmt::format("expected books pairs or all, found \"{}\"", value));
+    }
+    spec.books =
+        value == "all" ? properties::Books::kAll : properties::Books::kPairs;
   } else if (key == "fan-out") {
     env::Result<properties::FanOutSpec> parsed =
         properties::FanOutSpec::Parse(value);
@@ -197,7 +204,8 @@ env::Status Parser::ParseValue(std::string_view key, std::string_view value) {
     return Error(fmt::format(
         "unknown word \"{}\", expected build, base, seed, mode, profile, knob, "
         "planted, edit, override, schedule, setup, script, session, crash, "
-        "image, fail, hold, fan-out, expect-promise, expect-gap, expect-hash "
+        "image, fail, hold, books, fan-out, expect-promise, expect-gap, "
+        "expect-hash "
         "or #",
         key));
   }
@@ -400,6 +408,10 @@ std::string FormatRecipe(const Recipe& recipe) {
   }
   for (const properties::SessionSource& session : spec.sessions) {
     AppendBlock(&out, fmt::format("session {}", session.number), session.text);
+  }
+  if (spec.books != properties::Books::kNone) {
+    bool all = spec.books == properties::Books::kAll;
+    out += fmt::format("books {}\n", all ? "all" : "pairs");
   }
   for (const sim::ScheduleEntry& entry : spec.schedule) {
     out += fmt::format("schedule {}\n", entry.ToString());

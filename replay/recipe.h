@@ -38,7 +38,9 @@
 // sessions there is no generated workload. A schedule line says who goes on
 // after a task's n-th operation since the statement behind "@" was sent; with
 // any of them tasks keep running everywhere else. crash, image, fail and hold
-// are directions (faults/directions.h). fan-out: properties/fan_out_spec.h.
+// are directions (faults/directions.h). books says of sessions that they are
+// whole transactions of pgbench's own scripts, so that all four of its sums are
+// equal, or the pairs of them. fan-out: properties/fan_out_spec.h.
 #ifndef MUSTH_REPLAY_RECIPE_H_
 #define MUSTH_REPLAY_RECIPE_H_
 

@@ -78,6 +78,9 @@ Recipe GenRecipe() {
   for (uint32_t n = *rc::gen::inRange<uint32_t>(0, 3); n > 0; --n) {
     spec.sessions.push_back({n, *GenText()});
   }
+  spec.books =
+      *rc::gen::element(properties::Books::kNone, properties::Books::kPairs,
+                        properties::Books::kAll);
   spec.directions = *rc::gen::container<std::vector<std::string>>(
       rc::gen::element<std::string>(
           "crash power-loss s1 at commit_record_flushed 2",
@@ -119,6 +122,7 @@ RC_GTEST_PROP(RecipeProperty, TextRoundTrips, ()) {
     RC_ASSERT(back.spec.scripts[i].weight == recipe.spec.scripts[i].weight);
   }
   RC_ASSERT(back.spec.directions == recipe.spec.directions);
+  RC_ASSERT(back.spec.books == recipe.spec.books);
   RC_ASSERT(back.spec.sessions.size() == recipe.spec.sessions.size());
   for (size_t i = 0; i < back.spec.sessions.size(); ++i) {
     RC_ASSERT(back.spec.sessions[i].number == recipe.spec.sessions[i].number);

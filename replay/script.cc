@@ -6,6 +6,7 @@
 #include <map>
 #include <set>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "sim/env/check.h"
@@ -44,7 +45,8 @@ class Script {
     }
     for (const sim::ScheduleEntry& entry : spec.schedule) {
       std::string text = entry.ToString();
-      preemptions_.insert(text.substr(0, text.rfind(" ->")));
+      preemptions_.emplace(text.substr(0, text.rfind(" ->")),
+                           entry.next == sim::kTimerName);
     }
     size_t columns = std::max<size_t>(1, sessions_.size());
     width_ = std::max(kLeastColumn, kPageWidth / columns - 2);
@@ -99,27 +101,38 @@ class Script {
     out_ += names + "\n" + rule + "\n";
   }
 
-  void Row(const TimelineEntry& entry) {
+  void SentRow(const TimelineEntry& entry) {
     auto statement = by_label_.find(entry.label);
-    bool known = statement != by_label_.end();
-    if (known && statement->second->session == 0) return;
+    last_sent_ = entry.label;
+    if (statement == by_label_.end()) return;
+    const RecordedStatement& s = *statement->second;
+    if (s.session != 0) Cell(ColumnOf(s.session), s.sql + ";");
+  }
+
+  // Told where it is not obvious: after an error, or after others.
+  void AnswerRow(const TimelineEntry& entry) {
+    auto statement = by_label_.find(entry.label);
+    if (statement == by_label_.end()) return;
+    uint32_t session = statement->second->session;
+    bool error = entry.text.find("ERROR") != std::string::npos;
+    if (session != 0 && (error || last_sent_ != entry.label)) {
+      Cell(ColumnOf(session), "--> " + entry.text);
+    }
+  }
+
+  void Row(const TimelineEntry& entry) {
     switch (entry.kind) {
       case Kind::kSent:
-        if (known) {
-          Cell(ColumnOf(statement->second->session),
-               statement->second->sql + ";");
-        }
-        last_sent_ = entry.label;
+        SentRow(entry);
         break;
       case Kind::kAnswered:
-        // Told where it is not obvious: after an error, or after others.
-        if (known && (entry.text.find("ERROR") != std::string::npos ||
-                      last_sent_ != entry.label)) {
-          Cell(ColumnOf(statement->second->session), "--> " + entry.text);
-        }
+        AnswerRow(entry);
         break;
       case Kind::kCrash:
         Mark("CRASH: " + entry.text);
+        break;
+      case Kind::kRestart:
+        Mark("RESTART after " + entry.text);
         break;
       case Kind::kReady:
         if (ready_) Mark("the node has recovered and accepts sessions");
@@ -129,10 +142,14 @@ class Script {
         Mark("FAULT: " + entry.text);
         break;
       case Kind::kSwitch:
-        if (preemptions_.count(entry.label) != 0) Mark("SWITCH: " + entry.text);
+        if (preemptions_.count({entry.label, false}) != 0) {
+          Mark("SWITCH: " + entry.text);
+        }
         break;
       case Kind::kTimer:
-        if (preemptions_.count(entry.label) != 0) Mark("TIMER: " + entry.text);
+        if (preemptions_.count({entry.label, true}) != 0) {
+          Mark("TIMER: " + entry.text);
+        }
         break;
     }
   }
@@ -152,7 +169,8 @@ class Script {
   const properties::RunRecord& record_;
   std::map<std::string, const RecordedStatement*> by_label_;
   std::set<uint32_t> sessions_;
-  std::set<std::string> preemptions_;
+  // Of the schedule: who stops where, and whether for a timer.
+  std::set<std::pair<std::string, bool>> preemptions_;
   size_t width_ = kPageWidth;
   bool ready_ = false;
   std::string last_sent_;

@@ -24,11 +24,22 @@ using properties::RunSpec;
 constexpr uint64_t kRunsPerWorker = 2000;
 constexpr char kRecord = 'r';
 constexpr char kPlain = '-';
+// properties/tpcb_oracle.h
+constexpr std::string_view kBooksOracle = "tpcb";
 
 int64_t CpuNs() {
   timespec t;
   clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
   return int64_t{t.tv_sec} * 1'000'000'000 + t.tv_nsec;
+}
+
+bool TimedOut(const env::Result<RunOutcome>& outcome) {
+  return !outcome.ok() && outcome.status().code() == env::Code::kInterrupted;
+}
+
+// "1 part", "2 parts".
+std::string Counted(uint64_t n, std::string_view what) {
+  return fmt::format("{} {}{}", n, what, n == 1 ? "" : "s");
 }
 
 std::string Describe(const ShrinkSize& size) {
@@ -80,13 +91,19 @@ std::string Shrinker::JobText(const RunSpec& spec, bool record) const {
 env::Result<RunOutcome> Shrinker::Take(const WorkerPool::Result& result) {
   ++result_.runs;
   int64_t cpu_ns = 0;
+  if (result.timed_out) {
+    ++result_.timeouts;
+    runs_cpu_s_ += options_.timeout_s;
+    return env::Status(env::Code::kInterrupted,
+                       "the worker was " + result.death);
+  }
   if (result.bytes.size() < sizeof(cpu_ns)) {
     // A run that kills its worker has cost no less than a usual one.
-    result_.cpu_s += 0.01;
+    runs_cpu_s_ += 0.01;
     return env::Status(env::Code::kIo, "the worker was " + result.death);
   }
   std::memcpy(&cpu_ns, result.bytes.data(), sizeof(cpu_ns));
-  result_.cpu_s += static_cast<double>(cpu_ns) / 1e9;
+  runs_cpu_s_ += static_cast<double>(cpu_ns) / 1e9;
   return DecodeOutcome(std::string_view(result.bytes).substr(sizeof(cpu_ns)));
 }
 
@@ -100,26 +117,38 @@ env::Result<RunOutcome> Shrinker::RunOne(const RunSpec& spec, bool record) {
 
 bool Shrinker::SameFailure(const env::Result<RunOutcome>& outcome) const {
   if (!outcome.ok() || !outcome->harness_failure.empty()) return false;
-  if (!outcome->unmet_directions.empty()) return false;
-  for (const properties::Verdict& verdict : outcome->broken) {
-    if (verdict.promise == promise_ && verdict.oracle == oracle_) return true;
-  }
-  return false;
+  return outcome->unmet_directions.empty() && Breaks(*outcome);
+}
+
+bool Shrinker::Breaks(const RunOutcome& outcome) const {
+  return std::any_of(outcome.broken.begin(), outcome.broken.end(),
+                     [this](const properties::Verdict& verdict) {
+                       return verdict.promise == promise_ &&
+                              verdict.oracle == oracle_;
+                     });
+}
+
+// The workers' runs, and what this process did itself.
+double Shrinker::CpuSeconds() const {
+  return runs_cpu_s_ + static_cast<double>(CpuNs() - begin_ns_) / 1e9;
 }
 
 // Runs them all at once, as far as there are workers; the first counts.
-std::optional<std::pair<size_t, ShrinkState>> Shrinker::FirstFailing(
+MinimizeJudgement<ShrinkState> Shrinker::Judge(
     const std::vector<ShrinkState>& candidates) {
   auto workers = static_cast<size_t>(options_.workers);
+  MinimizeJudgement<ShrinkState> out;
   std::map<size_t, env::Result<RunOutcome>> outcomes;
   size_t submitted = 0;
   size_t decided = 0;
-  std::optional<size_t> found;
+  auto searching = [&] {
+    return !out.failing.has_value() && decided < candidates.size() &&
+           !Exhausted();
+  };
   // Jobs under way when the answer is known are waited for, and ignored.
-  while (pool_->pending() > 0 ||
-         (!found.has_value() && decided < candidates.size() && !Exhausted())) {
-    while (!found.has_value() && !Exhausted() &&
-           submitted < candidates.size() && pool_->pending() < workers) {
+  while (pool_->pending() > 0 || searching()) {
+    while (searching() && submitted < candidates.size() &&
+           pool_->pending() < workers) {
       pool_->Submit(submitted, false,
                     JobText(ToSpec(candidates[submitted]), false));
       ++submitted;
@@ -128,16 +157,16 @@ std::optional<std::pair<size_t, ShrinkState>> Shrinker::FirstFailing(
     if (!result.has_value()) continue;
     outcomes.emplace(result->job, Take(*result));
     for (auto it = outcomes.find(decided);
-         !found.has_value() && it != outcomes.end();
+         !out.failing.has_value() && it != outcomes.end();
          it = outcomes.find(++decided)) {
-      if (!SameFailure(it->second)) continue;
-      found = decided;
+      const env::Result<RunOutcome>& outcome = it->second;
+      if (TimedOut(outcome)) out.undecided.insert(decided);
+      if (!SameFailure(outcome)) continue;
+      out.failing.emplace(decided, Pruned(candidates[decided], *outcome));
       break;
     }
   }
-  if (!found.has_value()) return std::nullopt;
-  return std::make_pair(
-      *found, Pruned(candidates[*found], outcomes.at(*found).value()));
+  return out;
 }
 
 std::optional<ExitCode> Shrinker::RunOriginal(RunOutcome* outcome) {
@@ -171,20 +200,34 @@ std::optional<ExitCode> Shrinker::RunOriginal(RunOutcome* outcome) {
   return std::nullopt;
 }
 
-std::optional<ShrinkState> Shrinker::Start(const RunOutcome& outcome) {
-  if (outcome.record == nullptr) return std::nullopt;
+env::Result<ShrinkState> Shrinker::Start(const RunOutcome& outcome) {
+  if (outcome.record == nullptr) {
+    return env::Status(env::Code::kIo, "it was not recorded");
+  }
   ShrinkState state = StateOf(options_.recipe.spec, *outcome.record);
+  // Only who adds up the books wants whole transactions.
+  if (oracle_ != kBooksOracle) state.base.books = properties::Books::kNone;
   env::Result<RunOutcome> again = RunOne(ToSpec(state), false);
-  if (!SameFailure(again)) return std::nullopt;
-  return Pruned(std::move(state), *again);
+  if (SameFailure(again)) return Pruned(std::move(state), *again);
+  if (!again.ok()) return again.status();
+  std::string why = again->harness_failure;
+  if (why.empty() && !again->unmet_directions.empty()) {
+    why = "not carried out: " + again->unmet_directions.front();
+  }
+  if (why.empty() && !again->broken.empty()) {
+    why = fmt::format("{} is, seen by {}", again->broken.front().promise,
+                      again->broken.front().oracle);
+  }
+  if (why.empty()) why = "every promise is kept";
+  return env::Status(env::Code::kIo, why);
 }
 
 ShrinkState Shrinker::Minimize(ShrinkState start) {
   using Pass = MinimizePass<ShrinkState>;
   Minimizer<ShrinkState>::Options options;
   options.key = KeyOf;
-  options.first_failing = [this](const std::vector<ShrinkState>& candidates) {
-    return FirstFailing(candidates);
+  options.judge = [this](const std::vector<ShrinkState>& candidates) {
+    return Judge(candidates);
   };
   options.exhausted = [this] { return Exhausted(); };
   options.width = static_cast<size_t>(options_.workers);
@@ -204,6 +247,7 @@ ShrinkState Shrinker::Minimize(ShrinkState start) {
   Minimizer<ShrinkState> minimizer(std::move(options));
   ShrinkState state = minimizer.Run(std::move(start), ShrinkPasses());
   result_.one_minimal = minimizer.one_minimal();
+  result_.undecided = minimizer.undecided();
   return state;
 }
 
@@ -255,32 +299,73 @@ ExitCode Shrinker::Write(const ShrinkState& state) {
     return kExitUsage;
   }
   result_.size = SizeOf(state);
-  fmt::print(options_.out, "{}: {} still broken with {}; {} runs, {:.1f} s\n",
-             options_.target, promise_, Describe(result_.size), result_.runs,
-             result_.cpu_s);
-  fmt::print(options_.out, "{}\n",
-             result_.one_minimal ? "1-minimal: no single part can be left out"
-             : options_.stop && options_.stop()
-                 ? "not 1-minimal: interrupted"
-                 : fmt::format("not 1-minimal: the budget of {} s ran out",
-                               options_.budget_s));
+  RunControl(spec);
+  result_.cpu_s = CpuSeconds();
+  Report();
   fmt::print(options_.out, "script: {}\nreplay: {}\n", result_.script_path,
              ReplayCommand(options_.invocation, spec, result_.recipe_path));
   return kExitBroken;
 }
 
+void Shrinker::RunControl(const RunSpec& spec) {
+  if (spec.planted.empty()) return;
+  RunSpec control = spec;
+  control.planted.clear();
+  env::Result<RunOutcome> outcome = RunOne(control, false);
+  std::string said;
+  if (!outcome.ok() || !outcome->harness_failure.empty()) {
+    said = fmt::format("does not run: {}", outcome.ok()
+                                               ? outcome->harness_failure
+                                               : outcome.status().message());
+  } else {
+    result_.control_kept = outcome->broken.empty();
+    said = "keeps every promise";
+    if (!outcome->broken.empty()) {
+      said =
+          fmt::format("breaks {}, too",
+                      Breaks(*outcome) ? promise_ : outcome->broken[0].promise);
+    }
+    if (!outcome->unmet_directions.empty()) {
+      said += "; not carried out: " + outcome->unmet_directions.front();
+    }
+  }
+  fmt::print(options_.out, "control: without the planted bug it {}\n", said);
+}
+
+void Shrinker::Report() {
+  std::string timeouts;
+  if (result_.timeouts > 0) {
+    timeouts = fmt::format("; {} ran out of time",
+                           Counted(result_.timeouts, "candidate"));
+  }
+  fmt::print(options_.out, "{}: {} still broken with {}; {}, {:.1f} s{}\n",
+             options_.target, promise_, Describe(result_.size),
+             Counted(result_.runs, "run"), result_.cpu_s, timeouts);
+  std::string why =
+      fmt::format("the budget of {} s ran out", options_.budget_s);
+  if (options_.stop && options_.stop()) why = "interrupted";
+  if (result_.undecided > 0) {
+    why = fmt::format("without {} a run takes more than {} s",
+                      Counted(result_.undecided, "part"), options_.timeout_s);
+  }
+  fmt::print(options_.out, "{}\n",
+             result_.one_minimal ? "1-minimal: no single part can be left out"
+                                 : "not 1-minimal: " + why);
+}
+
 ExitCode Shrinker::Run() {
   std::fflush(nullptr);
+  begin_ns_ = CpuNs();
   RunOutcome outcome;
   std::optional<ExitCode> stop = RunOriginal(&outcome);
   if (stop.has_value()) return *stop;
-  std::optional<ShrinkState> start = Start(outcome);
-  if (!start.has_value()) {
+  env::Result<ShrinkState> start = Start(outcome);
+  if (!start.ok()) {
     fmt::print(options_.out,
                "{}: {} is broken (seen by {}), but not any more when the run "
-               "is written out without its seed; it cannot be shrunk\n",
-               options_.target, promise_, oracle_);
-    return kExitHarness;
+               "is written out without its seed ({}); it cannot be shrunk\n",
+               options_.target, promise_, oracle_, start.status().message());
+    return kExitBroken;
   }
   if (options_.show_passes) {
     fmt::print(options_.out, "{}: {} broken, seen by {}; {}\n", options_.target,

@@ -6,6 +6,8 @@
 //
 // A candidate counts only if it breaks the same promise and the same oracle
 // sees it, nothing of Musth's own failed, and every direction was carried out.
+// One that is killed for its time is neither: it is counted apart, and nobody
+// claims that its parts are needed.
 #ifndef MUSTH_REPLAY_SHRINK_H_
 #define MUSTH_REPLAY_SHRINK_H_
 
@@ -33,7 +35,7 @@ struct ShrinkOptions {
   Recipe recipe;       // what it stands for
   std::string out_dir = "musth-out";
   int workers = 1;
-  double budget_s = 60;  // CPU time of all runs together
+  double budget_s = 60;  // CPU time of all runs and of the search itself
   int timeout_s = 120;   // of one run
   bool show_passes = true;
   // Asked between runs whether to stop; may be empty.
@@ -47,8 +49,16 @@ struct ShrinkResult {
   std::string script_path;
   ShrinkSize size;
   uint64_t runs = 0;
+  uint64_t timeouts = 0;  // of these; each counts as timeout_s of CPU time
   double cpu_s = 0;
   bool one_minimal = false;
+  // Single parts that may or may not be needed: their runs took too long.
+  size_t undecided = 0;
+  // Of planted bugs: whether the shrunk recipe keeps every promise without
+  // them.
+  std::optional<bool> control_kept;
+
+  bool shrunk() const { return !recipe_path.empty(); }
 };
 
 class Shrinker {
@@ -56,8 +66,9 @@ class Shrinker {
   Shrinker(const ShrinkOptions& options, Runner runner);
   ~Shrinker();
 
-  // kExitBroken: it was shrunk, see result(). kExitNoFit: the recipe breaks no
-  // promise, or no longer fits. kExitUsage, kExitHarness: said why.
+  // kExitBroken: the promise is broken; result() says whether it was shrunk.
+  // kExitNoFit: the recipe breaks no promise, or no longer fits. kExitUsage,
+  // kExitHarness: said why.
   ExitCode Run();
   const ShrinkResult& result() const { return result_; }
 
@@ -68,20 +79,27 @@ class Shrinker {
                                              bool record);
   env::Result<properties::RunOutcome> Take(const WorkerPool::Result& result);
   std::string JobText(const properties::RunSpec& spec, bool record) const;
+  // Whether it breaks the promise that is shrunk for, seen by the same oracle.
+  bool Breaks(const properties::RunOutcome& outcome) const;
   bool SameFailure(const env::Result<properties::RunOutcome>& outcome) const;
-  std::optional<std::pair<size_t, ShrinkState>> FirstFailing(
+  MinimizeJudgement<ShrinkState> Judge(
       const std::vector<ShrinkState>& candidates);
+  double CpuSeconds() const;
   bool Exhausted() const {
-    return result_.cpu_s >= options_.budget_s ||
+    return CpuSeconds() >= options_.budget_s ||
            (options_.stop && options_.stop());
   }
 
   std::optional<ExitCode> RunOriginal(properties::RunOutcome* outcome);
-  // The run without its seed; nothing if it cannot be said.
-  std::optional<ShrinkState> Start(const properties::RunOutcome& outcome);
+  // The run without its seed; an error says why that does not break the
+  // promise.
+  env::Result<ShrinkState> Start(const properties::RunOutcome& outcome);
   ShrinkState Minimize(ShrinkState start);
   void PutFirst(std::vector<properties::Verdict>* verdicts) const;
   ExitCode Write(const ShrinkState& state);
+  void Report();
+  // Runs what is left without its planted bugs.
+  void RunControl(const properties::RunSpec& spec);
   std::string NameOfTarget() const;
 
   ShrinkOptions options_;
@@ -89,7 +107,9 @@ class Shrinker {
   std::unique_ptr<WorkerPool> pool_;
   std::string promise_;
   std::string oracle_;
+  int64_t begin_ns_ = 0;  // CPU time of this process when Run began
   ShrinkResult result_;
+  double runs_cpu_s_ = 0;
 };
 
 }  // namespace replay

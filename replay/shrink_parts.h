@@ -4,8 +4,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <string>
-#include <string_view>
 #include <vector>
 
 #include "replay/shrink_state.h"
@@ -33,10 +31,6 @@ Parts PartsOf(const std::vector<T>& list) {
   Parts parts;
   for (const T& item : list) parts.push_back(item.part);
   return parts;
-}
-
-inline bool StartsWith(const std::string& sql, std::string_view word) {
-  return sql.compare(0, word.size(), word) == 0;
 }
 
 }  // namespace replay

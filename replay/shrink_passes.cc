@@ -3,15 +3,15 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <map>
-#include <optional>
 #include <set>
 #include <string_view>
 #include <utility>
 
+#include "replay/shrink_crashes.h"
 #include "replay/shrink_parts.h"
 #include "replay/shrink_text.h"
+#include "replay/sql_pieces.h"
 
 namespace replay {
 namespace {
@@ -41,137 +41,6 @@ States WithoutParts(const ShrinkState& state, const Parts& parts) {
   return {std::move(next)};
 }
 
-// ---- Crashes
-
-Parts CrashParts(const ShrinkState& state) {
-  Parts parts;
-  for (const ShrinkDirection& d : state.directions) {
-    if (d.IsCrash()) parts.push_back(d.part);
-  }
-  return parts;
-}
-
-// "w0/h0/i3/..." with a smaller incarnation.
-void LowerIncarnation(std::string* path, uint64_t by, uint64_t above) {
-  constexpr std::string_view kHost = "w0/h0/i";
-  if (path->rfind(kHost, 0) != 0) return;
-  size_t end = path->find('/', kHost.size());
-  if (end == std::string::npos) end = path->size();
-  uint64_t i = 0;
-  std::from_chars(path->data() + kHost.size(), path->data() + end, i);
-  if (i <= above || i < by) return;
-  *path = fmt::format("{}{}{}", kHost, i - by, path->substr(end));
-}
-
-// What happens after a crash that is left out keeps its place.
-void Lower(ShrinkState* state, uint64_t above) {
-  for (ShrinkEntry& e : state->schedule) {
-    LowerIncarnation(&e.entry.task, 1, above);
-    LowerIncarnation(&e.entry.next, 1, above);
-  }
-  for (ShrinkDraw& d : state->draws) {
-    LowerIncarnation(&d.draw.scope_path, 1, above);
-  }
-}
-
-States WithoutCrashes(const ShrinkState& state, const Parts& parts) {
-  PartSet set(parts);
-  ShrinkState plain = state;
-  ShrinkState lowered = state;
-  uint64_t crash = 0;
-  uint64_t gone = 0;
-  for (const ShrinkDirection& d : state.directions) {
-    if (!d.IsCrash()) continue;
-    if (set.Has(d.part)) Lower(&lowered, crash - gone++);
-    ++crash;
-  }
-  States out;
-  for (ShrinkState* next : {&lowered, &plain}) {
-    std::erase_if(next->directions,
-                  [&](const ShrinkDirection& d) { return set.Has(d.part); });
-    out.push_back(std::move(*next));
-  }
-  return out;
-}
-
-// ---- Moments of crashes
-
-enum class MomentRank { kEnd, kAfter, kPlace, kStep };
-
-MomentRank RankOf(const std::string& line) {
-  if (line.find(" at end") != std::string::npos) return MomentRank::kEnd;
-  if (line.find(" after ") != std::string::npos) return MomentRank::kAfter;
-  if (line.find(" at step ") != std::string::npos) return MomentRank::kStep;
-  return MomentRank::kPlace;
-}
-
-Parts MomentParts(const ShrinkState& state) {
-  Parts parts;
-  for (const ShrinkDirection& d : state.directions) {
-    if (d.IsCrash() && RankOf(d.line) > MomentRank::kEnd) {
-      parts.push_back(d.part);
-    }
-  }
-  return parts;
-}
-
-// "power-loss" of "crash power-loss ...", as a crash of the whole host if it
-// is at the end.
-std::string KindOf(const std::string& line, bool host) {
-  size_t from = std::string_view("crash ").size();
-  std::string kind = line.substr(from, line.find(' ', from) - from);
-  return host && kind == "task-kill" ? "process-crash" : kind;
-}
-
-// The count of "... at PLACE N [during L]", and where its digits are.
-std::optional<uint64_t> CountIn(const std::string& line, size_t* from,
-                                size_t* to) {
-  size_t at = line.find(" at ");
-  if (at == std::string::npos) return std::nullopt;
-  size_t place_end = line.find(' ', at + 4);
-  if (place_end == std::string::npos) return std::nullopt;
-  *from = place_end + 1;
-  *to = std::min(line.find(' ', *from), line.size());
-  uint64_t n = 0;
-  auto [end, error] =
-      std::from_chars(line.data() + *from, line.data() + *to, n);
-  if (error != std::errc() || end != line.data() + *to) return std::nullopt;
-  return n;
-}
-
-// All that a single crash can be instead, the simplest first.
-States SimplerMoments(const ShrinkState& state, const Parts& parts) {
-  States out;
-  if (parts.size() != 1) return out;
-  for (size_t i = 0; i < state.directions.size(); ++i) {
-    const ShrinkDirection& d = state.directions[i];
-    if (d.part != parts[0]) continue;
-    auto add = [&](std::string line) {
-      out.push_back(state);
-      out.back().directions[i].line = std::move(line);
-    };
-    add(fmt::format("crash {} at end", KindOf(d.line, true)));
-    if (RankOf(d.line) <= MomentRank::kAfter) break;
-    if (d.line.find(" in recovery ") == std::string::npos) {
-      for (size_t k = state.statements.size(); k-- > 0;) {
-        const ShrinkStatement& s = state.statements[k];
-        if (s.session == 0 || s.sleep_ns > 0) continue;
-        add(fmt::format("crash {} after {}", KindOf(d.line, false), s.label));
-      }
-    }
-    size_t from = 0;
-    size_t to = 0;
-    std::optional<uint64_t> n = CountIn(d.line, &from, &to);
-    if (!n.has_value() || *n < 2) break;
-    for (uint64_t less : {uint64_t{1}, *n / 2, *n - 1}) {
-      if (less == 0 || less >= *n) continue;
-      std::string line = d.line;
-      add(line.replace(from, to - from, fmt::format("{}", less)));
-    }
-  }
-  return out;
-}
-
 // ---- The schedule
 
 Parts ScheduleParts(const ShrinkState& state) {
@@ -190,7 +59,7 @@ Parts ImageParts(const ShrinkState& state) {
     if (IsImageDraw(d.draw)) parts.push_back(d.part);
   }
   for (const ShrinkDirection& d : state.directions) {
-    for (const auto& [part, line] : d.image) parts.push_back(part);
+    for (const auto& [part, line] : d.image_lines) parts.push_back(part);
   }
   return parts;
 }
@@ -201,7 +70,7 @@ States WithoutImage(const ShrinkState& state, const Parts& parts) {
   std::erase_if(next.draws,
                 [&](const ShrinkDraw& d) { return set.Has(d.part); });
   for (ShrinkDirection& d : next.directions) {
-    std::erase_if(d.image,
+    std::erase_if(d.image_lines,
                   [&](const auto& line) { return set.Has(line.first); });
   }
   States out = {next};
@@ -212,13 +81,23 @@ States WithoutImage(const ShrinkState& state, const Parts& parts) {
   for (size_t i = next.directions.size(); i-- > 0;) {
     if (next.directions[i].line.rfind("crash power-loss", 0) != 0) continue;
     out.push_back(next);
-    out.back().directions[i].image = {
+    out.back().directions[i].image_lines = {
         {out.back().next_part++, "image lose all"}};
   }
   return out;
 }
 
 // ---- Sessions and statements
+
+bool BeginsBlock(const std::string& sql) {
+  return BeginsWith(sql, "BEGIN") || BeginsWith(sql, "START TRANSACTION");
+}
+
+bool EndsBlock(const std::string& sql) {
+  return BeginsWith(sql, "COMMIT") || BeginsWith(sql, "END") ||
+         BeginsWith(sql, "ABORT") ||
+         (BeginsWith(sql, "ROLLBACK") && !BeginsWith(sql, "ROLLBACK TO"));
+}
 
 // Words of schedule lines and directions that name this statement.
 bool Names(const std::string& line, const std::string& label) {
@@ -263,9 +142,9 @@ std::vector<std::string> OtherMoments(const ShrinkState& state,
                                       const std::string& label) {
   std::vector<std::string> lines;
   Neighbours near = NeighboursOf(state, gone, label);
-  std::string kind = KindOf(line, false);
+  std::string kind = CrashKindOf(line, false);
   size_t during = line.find(" during ");
-  lines.push_back(fmt::format("crash {} at end", KindOf(line, true)));
+  lines.push_back(fmt::format("crash {} at end", CrashKindOf(line, true)));
   if (!near.before.empty()) {
     lines.push_back(fmt::format("crash {} after {}", kind, near.before));
   }
@@ -278,8 +157,42 @@ std::vector<std::string> OtherMoments(const ShrinkState& state,
   return lines;
 }
 
+// Which transaction each statement belongs to, by its first one's part.
+std::vector<uint64_t> TransactionsOf(const ShrinkState& state) {
+  std::vector<uint64_t> out;
+  std::map<uint32_t, uint64_t> open;  // by session; 0: none
+  for (const ShrinkStatement& s : state.statements) {
+    uint64_t& block = open[s.session];
+    out.push_back(block != 0 ? block : s.part);
+    if (BeginsBlock(s.sql)) {
+      block = out.back();
+    } else if (EndsBlock(s.sql)) {
+      block = 0;
+    }
+  }
+  return out;
+}
+
+// With all statements of their transactions.
+Parts WithTransactions(const ShrinkState& state, const Parts& parts) {
+  PartSet set(parts);
+  std::vector<uint64_t> transactions = TransactionsOf(state);
+  std::set<uint64_t> gone;
+  for (size_t i = 0; i < transactions.size(); ++i) {
+    if (set.Has(state.statements[i].part)) gone.insert(transactions[i]);
+  }
+  Parts out;
+  for (size_t i = 0; i < transactions.size(); ++i) {
+    if (gone.count(transactions[i]) != 0) {
+      out.push_back(state.statements[i].part);
+    }
+  }
+  return out;
+}
+
 States WithoutStatements(const ShrinkState& state, const Parts& parts) {
-  PartSet gone(parts);
+  PartSet gone(state.WholeTransactions() ? WithTransactions(state, parts)
+                                         : parts);
   ShrinkState next = state;
   std::erase_if(next.statements,
                 [&](const ShrinkStatement& s) { return gone.Has(s.part); });
@@ -340,6 +253,14 @@ States WithoutSessions(const ShrinkState& state, const Parts& sessions) {
 
 Parts StatementParts(const ShrinkState& state) {
   Parts parts = PartsOf(state.statements);
+  if (state.WholeTransactions()) {
+    std::vector<uint64_t> transactions = TransactionsOf(state);
+    parts.clear();
+    for (size_t i = 0; i < transactions.size(); ++i) {
+      const ShrinkStatement& s = state.statements[i];
+      if (s.session != 0 && s.part == transactions[i]) parts.push_back(s.part);
+    }
+  }
   // From the last one: what follows depends on what came before.
   std::reverse(parts.begin(), parts.end());
   return parts;
@@ -347,8 +268,9 @@ Parts StatementParts(const ShrinkState& state) {
 
 Parts BlockParts(const ShrinkState& state) {
   Parts parts;
+  if (state.WholeTransactions()) return parts;
   for (const ShrinkStatement& s : state.statements) {
-    if (StartsWith(s.sql, "BEGIN")) parts.push_back(s.part);
+    if (BeginsBlock(s.sql)) parts.push_back(s.part);
   }
   return parts;
 }
@@ -362,10 +284,9 @@ States WithoutBlocks(const ShrinkState& state, const Parts& begins) {
     if (set.Has(s.part)) {
       open[s.session] = true;
       parts.push_back(s.part);
-    } else if (open[s.session] && StartsWith(s.sql, "SET LOCAL")) {
+    } else if (open[s.session] && BeginsWith(s.sql, "SET LOCAL")) {
       parts.push_back(s.part);
-    } else if (open[s.session] &&
-               (StartsWith(s.sql, "COMMIT") || StartsWith(s.sql, "ROLLBACK"))) {
+    } else if (open[s.session] && EndsBlock(s.sql)) {
       open[s.session] = false;
       parts.push_back(s.part);
     }
@@ -378,13 +299,13 @@ States WithoutBlocks(const ShrinkState& state, const Parts& begins) {
 std::vector<ShrinkPass> ShrinkPasses() {
   std::vector<ShrinkPass> passes = {
       {"faults", FaultParts, WithoutParts},
-      {"crashes", CrashParts, WithoutCrashes},
+      CrashPass(),
       {"preemptions", ScheduleParts, WithoutParts},
       {"crash images", ImageParts, WithoutImage},
       {"sessions", SessionParts, WithoutSessions},
       {"statements", StatementParts, WithoutStatements},
       {"blocks", BlockParts, WithoutBlocks},
-      {"moments", MomentParts, SimplerMoments},
+      MomentPass(),
   };
   for (ShrinkPass& pass : ShrinkTextPasses()) passes.push_back(std::move(pass));
   auto knobs = [](const ShrinkState& state) { return PartsOf(state.knobs); };

@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "replay/recipe.h"
+#include "replay/sql_pieces.h"
 #include "sim/env/site.h"
 
 namespace replay {
@@ -64,6 +65,18 @@ void Rename(const std::map<std::string, std::string>& labels,
   *line = std::move(out);
 }
 
+// Several statements that are sent as one query stay one.
+std::string AsOneQuery(const std::string& sql) {
+  std::string out;
+  size_t at = 0;
+  for (const SqlPiece& piece : SqlPieces(sql)) {
+    if (piece.kind != SqlPiece::Kind::kMark || sql[piece.from] != ';') continue;
+    out += sql.substr(at, piece.from - at) + "\\";
+    at = piece.from;
+  }
+  return out + sql.substr(at);
+}
+
 // Draws that are a fault by themselves, each of which strikes.
 bool IsFault(const sim::Override& draw) {
   static constexpr std::array<std::string_view, 7> kSites = {
@@ -97,6 +110,7 @@ ShrinkState StateOf(const RunSpec& spec, const RunRecord& record) {
   state.base.mode = spec.mode;
   state.base.profile = record.profile;
   state.base.planted = spec.planted;
+  state.base.books = record.books;
   std::map<std::string, std::string> labels;
   std::map<uint32_t, uint32_t> counts;
   for (const RecordedStatement& s : record.statements) {
@@ -123,6 +137,10 @@ ShrinkState StateOf(const RunSpec& spec, const RunRecord& record) {
     RecordedCrash renamed = crash;
     if (!crash.during.empty()) renamed.during = labels[crash.during];
     direction.line = CrashLine(renamed);
+    direction.incarnation = crash.incarnation;
+    direction.image = crash.image;
+    direction.tasks = crash.tasks;
+    std::sort(direction.tasks.begin(), direction.tasks.end());
     state.directions.push_back(std::move(direction));
   }
   // What was said in words stays: images belong to the crash above them.
@@ -131,9 +149,14 @@ ShrinkState StateOf(const RunSpec& spec, const RunRecord& record) {
     if (line.rfind("crash ", 0) == 0) {
       ++crash;
     } else if (line.rfind("image ", 0) != 0) {
-      state.directions.push_back({state.next_part++, line, {}});
+      ShrinkDirection direction;
+      direction.part = state.next_part++;
+      direction.line = line;
+      // Its statements may be numbered anew already: some may be left out.
+      Rename(labels, &direction.line);
+      state.directions.push_back(std::move(direction));
     } else if (crash < record.crashes.size()) {
-      state.directions[crash].image.emplace_back(state.next_part++, line);
+      state.directions[crash].image_lines.emplace_back(state.next_part++, line);
     }
   }
   return state;
@@ -148,7 +171,7 @@ RunSpec ToSpec(const ShrinkState& state) {
     if (s.sleep_ns > 0) {
       text += fmt::format("\\sleep {} us\n", s.sleep_ns / 1000);
     } else {
-      text += s.sql + ";\n";
+      text += AsOneQuery(s.sql) + ";\n";
     }
   }
   for (const auto& [number, text] : texts) {
@@ -172,7 +195,7 @@ RunSpec ToSpec(const ShrinkState& state) {
     std::string line = direction.line;
     Rename(labels, &line);
     spec.directions.push_back(std::move(line));
-    for (const auto& [part, image] : direction.image) {
+    for (const auto& [part, image] : direction.image_lines) {
       spec.directions.push_back(image);
     }
   }

@@ -46,7 +46,11 @@ struct ShrinkKnob {
 struct ShrinkDirection {
   uint64_t part = 0;
   std::string line;
-  std::vector<std::pair<uint64_t, std::string>> image;  // part, line
+  std::vector<std::pair<uint64_t, std::string>> image_lines;  // part, line
+  // Of crashes: properties::RecordedCrash; the tasks in order.
+  uint32_t incarnation = 0;
+  uint64_t image = properties::RecordedCrash::kNoImage;
+  std::vector<std::string> tasks;
 
   bool IsCrash() const { return line.rfind("crash ", 0) == 0; }
 };
@@ -59,6 +63,12 @@ struct ShrinkState {
   std::vector<ShrinkEntry> schedule;
   std::vector<ShrinkDirection> directions;
   uint64_t next_part = 1;  // numbers are unique among all lists
+
+  // Statements stay as they are and go with all of their transaction, because
+  // the books must balance (RunSpec::books).
+  bool WholeTransactions() const {
+    return base.books != properties::Books::kNone;
+  }
 };
 
 // A draw about what a power loss left.

@@ -1,6 +1,7 @@
 #include "replay/shrink.h"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstdio>
@@ -171,6 +172,79 @@ TEST_F(ShrinkTest, AWorkerThatDiesRejectsItsCandidateOnly) {
   EXPECT_EQ(Run(dies), kExitBroken) << text_;
   EXPECT_EQ(result_.size.statements, 4u);
   EXPECT_TRUE(result_.one_minimal);
+}
+
+// What hangs is neither needed nor not: it is counted, and nothing is claimed.
+TEST_F(ShrinkTest, ACandidateThatRunsOutOfTimeIsCountedApart) {
+  options_.timeout_s = 1;
+  auto hangs = [](const RunSpec& spec, const RunOptions& options) {
+    bool without_c = spec.base == sim::Base::kZero;
+    for (const properties::SessionSource& s : spec.sessions) {
+      without_c &= s.text.find("DELETE c") == std::string::npos;
+    }
+    if (without_c) sleep(100);
+    return FakeRun(spec, options);
+  };
+  EXPECT_EQ(Run(hangs), kExitBroken) << text_;
+  EXPECT_EQ(result_.size.statements, 4u);
+  EXPECT_GE(result_.timeouts, 1u);
+  EXPECT_GE(result_.cpu_s, static_cast<double>(result_.timeouts));
+  EXPECT_FALSE(result_.one_minimal);
+  EXPECT_GE(result_.undecided, 1u);
+  EXPECT_NE(text_.find(" ran out of time\n"), std::string::npos) << text_;
+  EXPECT_NE(text_.find("not 1-minimal: without "), std::string::npos) << text_;
+}
+
+TEST_F(ShrinkTest, AFindingThatCannotBeSaidWithoutItsSeedStands) {
+  auto only_with_seed = [](const RunSpec& spec, const RunOptions& options) {
+    env::Result<RunOutcome> outcome = FakeRun(spec, options);
+    if (spec.base == sim::Base::kZero) outcome->broken.clear();
+    return outcome;
+  };
+  EXPECT_EQ(Run(only_with_seed), kExitBroken);
+  EXPECT_FALSE(result_.shrunk());
+  EXPECT_NE(text_.find("(every promise is kept); it cannot be shrunk"),
+            std::string::npos)
+      << text_;
+}
+
+TEST_F(ShrinkTest, TheControlRunSaysWhetherThePlantedBugMatters) {
+  Run(FakeRun);
+  EXPECT_FALSE(result_.control_kept.has_value());
+  EXPECT_EQ(text_.find("control:"), std::string::npos);
+  auto needs_bug = [](const RunSpec& spec, const RunOptions& options) {
+    env::Result<RunOutcome> outcome = FakeRun(spec, options);
+    if (spec.planted.empty()) outcome->broken.clear();
+    return outcome;
+  };
+  // Runs parse their recipes, so the bug must be one that there is.
+  options_.recipe.spec.planted = {"clog_not_synced"};
+  Run(FakeRun);
+  EXPECT_EQ(result_.control_kept, false);
+  EXPECT_NE(text_.find("control: without the planted bug it breaks DUR, too\n"),
+            std::string::npos)
+      << text_;
+  Run(needs_bug);
+  EXPECT_EQ(result_.control_kept, true);
+  EXPECT_NE(
+      text_.find("control: without the planted bug it keeps every promise\n"),
+      std::string::npos)
+      << text_;
+}
+
+// Time that passes outside of runs counts, too.
+TEST_F(ShrinkTest, TheSearchItselfIsWithinTheBudget) {
+  options_.budget_s = 0.05;
+  options_.stop = [] {
+    // Work of this process between runs.
+    volatile uint64_t sum = 0;
+    for (uint64_t i = 0; i < 30'000'000; ++i) sum = sum + i;
+    return false;
+  };
+  EXPECT_EQ(Run(FakeRun), kExitBroken);
+  EXPECT_FALSE(result_.one_minimal);
+  EXPECT_EQ(result_.size.statements, 6u);
+  EXPECT_GT(result_.cpu_s, 0.05);
 }
 
 }  // namespace

@@ -7,14 +7,28 @@
 #include <utility>
 
 #include "replay/shrink_parts.h"
+#include "replay/sql_pieces.h"
 
 namespace replay {
 namespace {
 
 constexpr uint64_t kRowBits = 16;
 
+// A literal's character at `at`: a doubled quote, or all bytes of one code
+// point of UTF-8.
+std::string FirstCharacter(const std::string& sql, size_t at) {
+  size_t end = at + 1;
+  if (sql[at] == '\'') {
+    end = at + 2;
+  } else if (static_cast<unsigned char>(sql[at]) >= 0xc0) {
+    while (end < sql.size() && (sql[end] & 0xc0) == 0x80) ++end;
+  }
+  return sql.substr(at, end - at);
+}
+
 Parts RowParts(const ShrinkState& state) {
   Parts parts;
+  if (state.WholeTransactions()) return parts;
   for (const ShrinkStatement& s : state.statements) {
     size_t rows = SplitInsert(s.sql).rows.size();
     for (size_t i = 0; rows > 1 && i < rows; ++i) {
@@ -42,21 +56,22 @@ States WithoutRows(const ShrinkState& state, const Parts& parts) {
   return {std::move(next)};
 }
 
-// Where the text's long literals begin and end, quotes included.
+// Where the text's literals of more than one character are, quotes included.
 std::vector<std::pair<size_t, size_t>> LongLiterals(const std::string& sql) {
   std::vector<std::pair<size_t, size_t>> out;
-  size_t at = sql.find('\'');
-  while (at != std::string::npos) {
-    size_t end = sql.find('\'', at + 1);
-    if (end == std::string::npos) break;
-    if (end - at > 2) out.emplace_back(at, end + 1);
-    at = sql.find('\'', end + 1);
+  for (const SqlPiece& piece : SqlPieces(sql)) {
+    if (piece.kind != SqlPiece::Kind::kLiteral) continue;
+    size_t inside = piece.from + 1;
+    if (inside + FirstCharacter(sql, inside).size() + 1 < piece.to) {
+      out.emplace_back(piece.from, piece.to);
+    }
   }
   return out;
 }
 
 Parts ValueParts(const ShrinkState& state) {
   Parts parts;
+  if (state.WholeTransactions()) return parts;
   for (const ShrinkStatement& s : state.statements) {
     size_t literals = LongLiterals(s.sql).size();
     for (size_t i = 0; i < literals; ++i) {
@@ -74,9 +89,8 @@ States SimplerValues(const ShrinkState& state, const Parts& parts) {
     for (size_t i = literals.size(); i-- > 0;) {
       if (!set.Has(s.part << kRowBits | i)) continue;
       auto [from, to] = literals[i];
-      std::string shorter = "'";
-      shorter += s.sql[from + 1];
-      s.sql.replace(from, to - from, shorter + "'");
+      s.sql.replace(from, to - from,
+                    "'" + FirstCharacter(s.sql, from + 1) + "'");
     }
   }
   return {std::move(next)};
@@ -94,6 +108,7 @@ bool Repeats(const std::string& sql, std::pair<size_t, size_t> literal) {
 
 Parts SpellingParts(const ShrinkState& state) {
   Parts parts;
+  if (state.WholeTransactions()) return parts;
   for (const ShrinkStatement& s : state.statements) {
     auto literals = LongLiterals(s.sql);
     for (size_t i = 0; i < literals.size(); ++i) {
@@ -122,28 +137,28 @@ States ShorterSpelling(const ShrinkState& state, const Parts& parts) {
 }  // namespace
 
 InsertText SplitInsert(const std::string& sql) {
-  constexpr std::string_view kValues = " VALUES ";
   InsertText out;
-  if (!StartsWith(sql, "INSERT ")) return out;
-  size_t at = sql.find(kValues);
-  if (at == std::string::npos) return out;
-  at += kValues.size();
-  out.head = sql.substr(0, at);
-  bool quoted = false;
+  if (!BeginsWith(sql, "INSERT")) return out;
+  bool listed = false;  // behind VALUES
   int depth = 0;
-  size_t from = at;
-  for (; at < sql.size(); ++at) {
-    char c = sql[at];
-    if (c == '\'') quoted = !quoted;
-    if (quoted) continue;
-    if (c == '(' && depth++ == 0) from = at;
-    if (c == ')' && --depth == 0) {
-      out.rows.push_back(sql.substr(from, at + 1 - from));
-      from = at + 1;
+  size_t from = 0;
+  size_t end = 0;  // of the last row
+  for (const SqlPiece& piece : SqlPieces(sql)) {
+    std::string_view text =
+        std::string_view(sql).substr(piece.from, piece.to - piece.from);
+    bool opens = text == "(";
+    if (listed && depth == 0 && !opens && text != ",") break;
+    if (opens && depth++ == 0) from = piece.from;
+    if (text == ")" && --depth == 0 && listed) {
+      if (out.rows.empty()) out.head = sql.substr(0, from);
+      end = piece.to;
+      out.rows.push_back(sql.substr(from, end - from));
     }
-    if (depth == 0 && c != ')' && c != ',' && c != ' ') break;
+    listed |= depth == 0 && piece.kind == SqlPiece::Kind::kWord &&
+              IsKeyword(text, "VALUES");
   }
-  out.tail = sql.substr(from);
+  if (depth != 0) return InsertText();
+  out.tail = sql.substr(end);
   return out;
 }
 

@@ -130,7 +130,8 @@ RC_GTEST_PROP(NumberSet, HoldsWhatWasAddedAlsoThroughAFile,
     state.done.Add(number);
     expected.insert(number);
   }
-  state.incidents.push_back({7, "DUR", "t<1>", "lost \"x\"\nand", "a.recipe"});
+  state.incidents.push_back(
+      {7, "DUR", "ack", "t<1>", "lost \"x\"\nand", "a.recipe", true});
   CampaignState back = ParseState(FormatState(state), "state").value();
   for (uint64_t n = 0; n < 300; ++n) {
     RC_ASSERT(back.done.Has(n) == (expected.count(n) > 0));
@@ -142,9 +143,10 @@ TEST(Junit, TellsEachIncidentOnceAndEscapesItsWords) {
   Summary summary = Sample(0, 99);
   summary.findings = 1;
   summary.harness_failures = 2;
-  std::string text = FormatJunit(
-      summary, {{7, "DUR", "transaction <731>", "\"lost\" & gone", "a.recipe"},
-                {8, "", "", "died\x01", "b.recipe"}});
+  std::string text =
+      FormatJunit(summary, {{7, "DUR", "ack", "transaction <731>",
+                             "\"lost\" & gone", "a.recipe", false},
+                            {8, "", "", "", "died\x01", "b.recipe", false}});
   EXPECT_EQ(text,
             "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
             "<testsuite name=\"musth.strict\" tests=\"3\" failures=\"1\" "

@@ -195,10 +195,27 @@ void WorkerPool::Give(Worker& worker, const Job& job) {
   if (worker.unanswered.empty()) worker.heard_ms = NowMs();
   worker.unanswered.push_back(job);
   --worker.jobs_left;
-  // A worker that has just died does not take it; Bury() sorts that out.
   JobHeader header = {job.id, job.text.size()};
-  SendAll(worker.socket, &header, sizeof(header));
-  SendAll(worker.socket, job.text.data(), job.text.size());
+  worker.output.append(reinterpret_cast<const char*>(&header), sizeof(header));
+  worker.output.append(job.text);
+  Flush(worker);
+}
+
+// Never waits: the worker may be writing an answer, and nobody but this thread
+// reads it. What the socket does not take now it takes in Poll.
+void WorkerPool::Flush(Worker& worker) {
+  size_t sent = 0;
+  while (sent < worker.output.size()) {
+    ssize_t n = send(worker.socket, worker.output.data() + sent,
+                     worker.output.size() - sent, MSG_NOSIGNAL | MSG_DONTWAIT);
+    if (n < 0 && errno == EINTR) continue;
+    bool full = n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK);
+    // A worker that has just died does not take it; Bury() sorts that out.
+    if (n <= 0 && !full) sent = worker.output.size();
+    if (n <= 0) break;
+    sent += static_cast<size_t>(n);
+  }
+  worker.output.erase(0, sent);
 }
 
 std::optional<WorkerPool::Result> WorkerPool::Wait(int timeout_ms,
@@ -218,7 +235,8 @@ std::optional<WorkerPool::Result> WorkerPool::Wait(int timeout_ms,
 void WorkerPool::Poll(int timeout_ms, int wake_fd) {
   std::vector<pollfd> fds;
   for (const auto& worker : workers_) {
-    fds.push_back(pollfd{worker->socket, POLLIN, 0});
+    short events = worker->output.empty() ? POLLIN : POLLIN | POLLOUT;
+    fds.push_back(pollfd{worker->socket, events, 0});
   }
   if (wake_fd >= 0) fds.push_back(pollfd{wake_fd, POLLIN, 0});
   // Wake up often enough to notice silence.
@@ -226,8 +244,9 @@ void WorkerPool::Poll(int timeout_ms, int wake_fd) {
   if (poll(fds.data(), fds.size(), wait_ms) <= 0) return;
   // From the back: Bury removes.
   for (size_t i = workers_.size(); i-- > 0;) {
-    if (fds[i].revents == 0) continue;
     Worker& worker = *workers_[i];
+    if ((fds[i].revents & POLLOUT) != 0) Flush(worker);
+    if ((fds[i].revents & ~POLLOUT) == 0) continue;
     char buffer[65536];
     ssize_t n = recv(worker.socket, buffer, sizeof(buffer), MSG_DONTWAIT);
     if (n < 0 && (errno == EINTR || errno == EAGAIN)) continue;
@@ -253,7 +272,7 @@ void WorkerPool::TakeAnswers(Worker& worker) {
     worker.retiring |= header.last != 0;
     results_.push_back(Result{
         header.job, worker.input.substr(at + sizeof(header), header.size_bytes),
-        ""});
+        "", false});
     at += sizeof(header) + header.size_bytes;
   }
   worker.input.erase(0, at);
@@ -261,7 +280,7 @@ void WorkerPool::TakeAnswers(Worker& worker) {
 
 // The worker is gone. If it did not say goodbye, its running job is to blame;
 // the others are given out again, before the rest of the queue.
-void WorkerPool::Bury(size_t index, std::string reason) {
+void WorkerPool::Bury(size_t index, const std::string& reason) {
   std::unique_ptr<Worker> worker = std::move(workers_[index]);
   workers_.erase(workers_.begin() + static_cast<ptrdiff_t>(index));
   close(worker->socket);
@@ -269,9 +288,9 @@ void WorkerPool::Bury(size_t index, std::string reason) {
   while (waitpid(worker->pid, &status, 0) < 0 && errno == EINTR) {
   }
   if (!worker->retiring && !worker->unanswered.empty()) {
-    results_.push_back(
-        Result{worker->unanswered.front().id, "",
-               reason.empty() ? DeathOf(status) : std::move(reason)});
+    results_.push_back(Result{worker->unanswered.front().id, "",
+                              reason.empty() ? DeathOf(status) : reason,
+                              !reason.empty()});
     worker->unanswered.pop_front();
   }
   for (; !worker->unanswered.empty(); worker->unanswered.pop_back()) {
@@ -287,7 +306,7 @@ void WorkerPool::KillSilentWorkers() {
       continue;
     }
     kill(worker.pid, SIGKILL);
-    Bury(i, fmt::format("no answer within {} s", options_.timeout_s));
+    Bury(i, fmt::format("silent for {} s", options_.timeout_s));
   }
 }
 

@@ -46,6 +46,7 @@ class WorkerPool {
     // Not empty: there is none, and this is why ("killed by signal 11
     // (Segmentation fault)").
     std::string death;
+    bool timed_out = false;  // it was killed for its silence
   };
 
   WorkerPool(const Options& options, Work work);
@@ -78,6 +79,7 @@ class WorkerPool {
     uint64_t jobs_left = 0;      // until it is replaced
     std::deque<Job> unanswered;  // the first is running
     std::string input;           // of an answer that is not complete
+    std::string output;          // of jobs that its socket has no room for
     int64_t heard_ms = 0;
     bool retiring = false;  // said that its last answer was the last
   };
@@ -87,7 +89,8 @@ class WorkerPool {
   void Give(Worker& worker, const Job& job);
   void Poll(int timeout_ms, int wake_fd);
   void TakeAnswers(Worker& worker);
-  void Bury(size_t index, std::string reason);
+  void Flush(Worker& worker);
+  void Bury(size_t index, const std::string& reason);
   void KillSilentWorkers();
   [[noreturn]] void WorkerMain(int socket, uint64_t jobs);
 

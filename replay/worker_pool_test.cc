@@ -87,7 +87,9 @@ TEST(WorkerPool, SilentWorkerIsKilledAndItsJobNamed) {
   });
   auto results = RunAll(&pool, 6);
   ASSERT_EQ(results.size(), 6u);
-  EXPECT_EQ(results[2].death, "no answer within 1 s");
+  EXPECT_EQ(results[2].death, "silent for 1 s");
+  EXPECT_TRUE(results[2].timed_out);
+  EXPECT_FALSE(results[3].timed_out);
   EXPECT_EQ(results[3].bytes, "ok");
 }
 
@@ -121,6 +123,27 @@ TEST(WorkerPool, LargeAnswersArriveWhole) {
     EXPECT_EQ(result.bytes,
               std::string(1000000 + job, static_cast<char>('a' + job)));
   }
+}
+
+// Neither side may wait for the other to read.
+TEST(WorkerPool, LargeJobsPassLargeAnswers) {
+  WorkerPool pool({1, 1000, 10},
+                  WorkerPool::TextWork([](uint64_t, const std::string& text) {
+                    return WorkerPool::Answer{text + text, false};
+                  }));
+  for (uint64_t job = 0; job < 12; ++job) {
+    pool.Submit(job, false, std::string(3000000, static_cast<char>('a' + job)));
+  }
+  size_t answers = 0;
+  while (pool.pending() > 0) {
+    std::optional<WorkerPool::Result> result = pool.Wait(1000);
+    if (!result.has_value()) continue;
+    EXPECT_EQ(result->death, "");
+    EXPECT_EQ(result->bytes,
+              std::string(6000000, static_cast<char>('a' + result->job)));
+    ++answers;
+  }
+  EXPECT_EQ(answers, 12u);
 }
 
 TEST(WorkerPool, NoWorkerOutlivesThePool) {

@@ -34,6 +34,23 @@ bool ParseNumber(std::string_view word, uint64_t* value) {
          !word.empty();
 }
 
+constexpr char kRawKeyMark = '#';
+constexpr size_t kRawKeyDigits = 16;
+
+// Whether the word is what RawKey writes.
+bool ParseRawKey(std::string_view word, uint64_t* key) {
+  if (word.size() != 1 + kRawKeyDigits || word[0] != kRawKeyMark) return false;
+  auto [end, error] =
+      std::from_chars(word.data() + 1, word.data() + word.size(), *key, 16);
+  return error == std::errc() && end == word.data() + word.size();
+}
+
+// A name, or a raw key as it must be.
+bool IsNameOrKey(std::string_view word) {
+  uint64_t key = 0;
+  return word.empty() || word[0] != kRawKeyMark || ParseRawKey(word, &key);
+}
+
 }  // namespace
 
 const char* StreamName(Stream stream) {
@@ -64,6 +81,10 @@ Scope Scope::FromPath(std::string_view path) {
   return scope;
 }
 
+std::string RawKey(uint64_t key) {
+  return fmt::format("{}{:0{}x}", kRawKeyMark, key, kRawKeyDigits);
+}
+
 std::string Override::ToString() const {
   return fmt::format("{} {} {} {} = {}", StreamName(stream),
                      scope_path.empty() ? "." : scope_path, site, n, value);
@@ -87,8 +108,9 @@ env::Result<Override> Override::Parse(std::string_view text) {
   std::string_view n = NextWord(&rest);
   std::string_view equals = NextWord(&rest);
   std::string_view value = NextWord(&rest);
-  if (o.site.empty() || !ParseNumber(n, &o.n) || equals != "=" ||
-      !ParseNumber(value, &o.value) || !NextWord(&rest).empty()) {
+  if (o.site.empty() || !IsNameOrKey(o.scope_path) || !IsNameOrKey(o.site) ||
+      !ParseNumber(n, &o.n) || equals != "=" || !ParseNumber(value, &o.value) ||
+      !NextWord(&rest).empty()) {
     return env::Status(
         env::Code::kInvalid,
         fmt::format("expected \"STREAM SCOPE SITE N = VALUE\", found \"{}\"",
@@ -132,9 +154,14 @@ bool Choices::Chance(Stream stream, const Scope& scope, uint64_t site,
 }
 
 void Choices::AddOverride(const Override& o) {
+  uint64_t scope = 0;
+  uint64_t site = 0;
+  if (!ParseRawKey(o.scope_path, &scope)) {
+    scope = Scope::FromPath(o.scope_path).key();
+  }
+  if (!ParseRawKey(o.site, &site)) site = env::SiteHash(o.site);
   uint64_t address =
-      Address(stream_keys_[static_cast<size_t>(o.stream)],
-              Scope::FromPath(o.scope_path).key(), env::SiteHash(o.site), o.n);
+      Address(stream_keys_[static_cast<size_t>(o.stream)], scope, site, o.n);
   // The same draw said twice is one override: the last word counts.
   if (by_address_.Insert(address, overrides_.size())) {
     overrides_.push_back({o, false});

@@ -4,6 +4,7 @@
 // removing one statement, fault or file changes no other draw. Scopes are
 // paths ("w0/h0/i1/backend3"); a scope's key folds the hashes of its labels,
 // so that the printed address of a draw names it without the run that made it.
+// Where nobody knows a name, the key itself stands for it: "#0123456789abcdef".
 // Value 0 is the simplest choice. Overrides replace single draws by address;
 // with base `zero` all other draws are 0.
 #ifndef MUSTH_SIM_CHOICES_H_
@@ -63,7 +64,11 @@ inline uint64_t Mix(uint64_t a, uint64_t b) {
 
 enum class Base : uint8_t { kSeed, kZero };
 
-// "schedule w0/h0/i0/b3 switch 17 = 2": one draw's address and its value.
+// How a scope or site is written whose name nobody knows.
+std::string RawKey(uint64_t key);
+
+// "schedule w0/h0/i0/b3 switch 17 = 2": one draw's address and its value. Scope
+// and site are names, or raw keys.
 struct Override {
   Stream stream = Stream::kKnobs;
   std::string scope_path;

@@ -178,6 +178,24 @@ RC_GTEST_PROP(DrawProperty, PrintedAddressesReadBack, (uint64_t value)) {
   RC_ASSERT(Scope::FromPath(o.scope_path).key() == ScopeOf(place).key());
 }
 
+RC_GTEST_PROP(DrawProperty, KeysStandForNamesThatNobodyKnows,
+              (uint64_t seed, uint64_t value)) {
+  Place place = *Places();
+  Override named = OverrideOf(place, value);
+  Override keyed = named;
+  keyed.scope_path = RawKey(ScopeOf(place).key());
+  keyed.site = RawKey(env::SiteHash(SiteOf(place)));
+  for (const Override* o : {&keyed, &named}) {
+    Choices choices(seed);
+    choices.AddOverride(Override::Parse(o->ToString()).value());
+    RC_ASSERT(DrawAt(choices, place, 0) == value);
+    RC_ASSERT(choices.UnmatchedOverrides().empty());
+  }
+  std::string text = keyed.ToString();
+  text.erase(text.find('#') + 1, 1);
+  RC_ASSERT(!Override::Parse(text).ok());
+}
+
 RC_GTEST_PROP(DrawProperty, NoTextMakesTheParserFail, (std::string text)) {
   env::Result<Override> parsed = Override::Parse(text);
   if (parsed.ok()) {

@@ -525,15 +525,15 @@ Scheduler::Stop Scheduler::Run() {
   return stop_;
 }
 
-std::vector<ScheduleEntry> Scheduler::recorded_schedule() const {
+std::vector<ScheduleEntry> Scheduler::recorded_schedule(size_t from) const {
   SIM_CHECK(options_.record_schedule);
   auto path = [this](env::TaskId id) {
     const Task* task = tasks_.Find(id);
     return task == nullptr ? options_.world_scope.path() : task->scope.path();
   };
   std::vector<ScheduleEntry> out;
-  out.reserve(records_.size());
-  for (const Record& record : records_) {
+  for (; from < records_.size(); ++from) {
+    const Record& record = records_[from];
     ScheduleEntry entry;
     entry.task = path(record.task);
     entry.n = record.n;

@@ -153,7 +153,7 @@ class Scheduler {
   uint64_t sync_ops() const { return sync_ops_; }
   uint64_t switches() const { return switches_; }
   uint64_t schedule_misses() const { return strategy_->misses(); }
-  std::vector<ScheduleEntry> recorded_schedule() const;
+  std::vector<ScheduleEntry> recorded_schedule(size_t from = 0) const;
   std::vector<size_t> unused_schedule() const { return strategy_->Unused(); }
 
  private:

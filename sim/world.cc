@@ -280,8 +280,8 @@ std::string World::DescribeTasks() const {
   return out;
 }
 
-std::vector<ScheduleEntry> World::recorded_schedule() const {
-  return impl_->scheduler_.recorded_schedule();
+std::vector<ScheduleEntry> World::recorded_schedule(size_t from) const {
+  return impl_->scheduler_.recorded_schedule(from);
 }
 
 std::vector<size_t> World::unused_schedule() const {

@@ -166,8 +166,9 @@ class World {
   // on kStuck.
   std::string DescribeTasks() const;
 
-  // Every switch and timer so far. Requires: options.record_schedule.
-  std::vector<ScheduleEntry> recorded_schedule() const;
+  // Every switch and timer so far, from the `from`-th on. Requires:
+  // options.record_schedule.
+  std::vector<ScheduleEntry> recorded_schedule(size_t from = 0) const;
   // Entries of the given schedule that could not be followed.
   uint64_t schedule_misses() const;
   // Those that decided nothing, by index.
