@@ -191,7 +191,7 @@ void AddCampaign(CLI::App* musth, const Invocation& invocation,
       ->check(CLI::Range(0.0, 1e6))
       ->capture_default_str();
   app->add_option("--run-timeout", flags->timeout_s,
-                  "seconds after which a run is a harness failure")
+                  "CPU seconds after which a run is a harness failure")
       ->check(CLI::Range(1, 86400))
       ->capture_default_str();
   CLI::Option* json =

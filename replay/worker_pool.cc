@@ -6,6 +6,7 @@
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -21,6 +22,8 @@ namespace {
 
 // Jobs that wait in a worker, so that it need not wait for the next one.
 constexpr size_t kPipeline = 4;
+// How much longer a worker may be silent that has no CPU time.
+constexpr int kPatience = 10;
 
 struct JobHeader {
   uint64_t job;
@@ -36,6 +39,15 @@ int64_t NowMs() {
   return std::chrono::duration_cast<std::chrono::milliseconds>(
              std::chrono::steady_clock::now().time_since_epoch())
       .count();
+}
+
+// How much CPU time a process has had; 0 if it is gone.
+int64_t CpuMsOf(int pid) {
+  clockid_t clock = 0;
+  timespec time = {};
+  if (clock_getcpuclockid(pid, &clock) != 0) return 0;
+  if (clock_gettime(clock, &time) != 0) return 0;
+  return int64_t{time.tv_sec} * 1000 + time.tv_nsec / 1'000'000;
 }
 
 bool SendAll(int socket, const void* data, size_t size) {
@@ -192,7 +204,7 @@ void WorkerPool::WorkerMain(int socket, uint64_t jobs) {
 }
 
 void WorkerPool::Give(Worker& worker, const Job& job) {
-  if (worker.unanswered.empty()) worker.heard_ms = NowMs();
+  if (worker.unanswered.empty()) Heard(worker);
   worker.unanswered.push_back(job);
   --worker.jobs_left;
   JobHeader header = {job.id, job.text.size()};
@@ -268,7 +280,7 @@ void WorkerPool::TakeAnswers(Worker& worker) {
     SIM_CHECK(!worker.unanswered.empty() &&
               worker.unanswered.front().id == header.job);
     worker.unanswered.pop_front();
-    worker.heard_ms = NowMs();
+    Heard(worker);
     worker.retiring |= header.last != 0;
     results_.push_back(Result{
         header.job, worker.input.substr(at + sizeof(header), header.size_bytes),
@@ -298,15 +310,23 @@ void WorkerPool::Bury(size_t index, const std::string& reason) {
   }
 }
 
+void WorkerPool::Heard(Worker& worker) {
+  worker.heard_ms = NowMs();
+  worker.heard_cpu_ms = CpuMsOf(worker.pid);
+}
+
 void WorkerPool::KillSilentWorkers() {
   int64_t limit_ms = int64_t{options_.timeout_s} * 1000;
   for (size_t i = workers_.size(); i-- > 0;) {
     const Worker& worker = *workers_[i];
-    if (worker.unanswered.empty() || NowMs() - worker.heard_ms < limit_ms) {
-      continue;
-    }
+    int64_t silent_ms = NowMs() - worker.heard_ms;
+    if (worker.unanswered.empty() || silent_ms < limit_ms) continue;
+    int64_t worked_ms = CpuMsOf(worker.pid) - worker.heard_cpu_ms;
+    if (worked_ms < limit_ms && silent_ms < kPatience * limit_ms) continue;
     kill(worker.pid, SIGKILL);
-    Bury(i, fmt::format("silent for {} s", options_.timeout_s));
+    Bury(i, worked_ms >= limit_ms
+                ? fmt::format("silent for {} s of CPU time", options_.timeout_s)
+                : fmt::format("silent for {} s", silent_ms / 1000));
   }
 }
 

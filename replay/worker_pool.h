@@ -36,7 +36,8 @@ class WorkerPool {
   struct Options {
     int workers = 1;
     uint64_t jobs_per_worker = 1000;
-    // Seconds without an answer after which a worker is killed.
+    // Seconds of its CPU time without an answer after which a worker is killed,
+    // or ten times as long by the clock: a busy machine is no reason.
     int timeout_s = 120;
   };
 
@@ -81,7 +82,8 @@ class WorkerPool {
     std::string input;           // of an answer that is not complete
     std::string output;          // of jobs that its socket has no room for
     int64_t heard_ms = 0;
-    bool retiring = false;  // said that its last answer was the last
+    int64_t heard_cpu_ms = 0;  // its CPU time then
+    bool retiring = false;     // said that its last answer was the last
   };
 
   void Dispatch();
@@ -91,6 +93,7 @@ class WorkerPool {
   void TakeAnswers(Worker& worker);
   void Flush(Worker& worker);
   void Bury(size_t index, const std::string& reason);
+  static void Heard(Worker& worker);
   void KillSilentWorkers();
   [[noreturn]] void WorkerMain(int socket, uint64_t jobs);
 

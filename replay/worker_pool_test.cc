@@ -82,15 +82,30 @@ TEST(WorkerPool, DeathIsChargedToItsOwnJobOnly) {
 
 TEST(WorkerPool, SilentWorkerIsKilledAndItsJobNamed) {
   WorkerPool pool({1, 50, 1}, [](uint64_t job) -> WorkerPool::Answer {
+    volatile bool forever = job == 2;
+    while (forever) {
+    }
+    return {"ok", false};
+  });
+  auto results = RunAll(&pool, 6);
+  ASSERT_EQ(results.size(), 6u);
+  EXPECT_EQ(results[2].death, "silent for 1 s of CPU time");
+  EXPECT_TRUE(results[2].timed_out);
+  EXPECT_FALSE(results[3].timed_out);
+  EXPECT_EQ(results[3].bytes, "ok");
+}
+
+TEST(WorkerPool, WhoGetsNoCpuTimeIsWaitedForLonger) {
+  WorkerPool pool({2, 50, 1}, [](uint64_t job) -> WorkerPool::Answer {
+    if (job == 1) sleep(3);
     if (job == 2) sleep(100);
     return {"ok", false};
   });
   auto results = RunAll(&pool, 6);
   ASSERT_EQ(results.size(), 6u);
-  EXPECT_EQ(results[2].death, "silent for 1 s");
+  EXPECT_EQ(results[1].bytes, "ok");
   EXPECT_TRUE(results[2].timed_out);
-  EXPECT_FALSE(results[3].timed_out);
-  EXPECT_EQ(results[3].bytes, "ok");
+  EXPECT_EQ(results[2].death.substr(0, 11), "silent for ");
 }
 
 TEST(WorkerPool, WorkThatAsksForItGetsANewProcessNext) {
