@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -18,6 +19,8 @@
 #include "replay/junit.h"
 #include "replay/merge_cmd.h"
 #include "replay/mutants.h"
+#include "replay/recipe.h"
+#include "replay/scenes.h"
 #include "replay/small_scopes.h"
 #include "replay/user_files.h"
 
@@ -127,8 +130,24 @@ struct MutantFlags {
   bool all = false;
   bool ablation = false;
   std::string scheduler;
+  std::string scenes_dir;
   MutantOptions options;
 };
+
+// The scenes of these bugs, from their witness recipes in a directory.
+env::Status LoadScenes(const std::string& dir, MutantOptions* options) {
+  for (const std::string& bug : options->bugs) {
+    const faults::PlantedBug* known = faults::FindPlantedBug(bug);
+    if (known == nullptr || known->witness.empty()) continue;
+    ASSIGN_OR_RETURN(Recipe recipe,
+                     LoadRecipe(fmt::format("{}/{}", dir, known->witness)));
+    std::optional<properties::RunSpec> scene = SceneOf(recipe.spec);
+    if (scene.has_value()) options->scenes[bug] = std::move(*scene);
+  }
+  if (!options->scenes.empty()) return {};
+  return {env::Code::kInvalid,
+          fmt::format("{}: expected a witness recipe with holds", dir)};
+}
 
 ExitCode MeasureMutants(MutantFlags flags) {
   if (flags.all == !flags.bugs.empty()) {
@@ -155,6 +174,15 @@ ExitCode MeasureMutants(MutantFlags flags) {
     flags.options.schedulers = faults::DrawnKnobValues("strategy");
   }
   flags.options.bugs = std::move(flags.bugs);
+  if (!flags.scenes_dir.empty()) {
+    if (!flags.ablation) {
+      return UsageError({env::Code::kInvalid,
+                         "mutants: --scenes are for single schedulers, "
+                         "expected --ablation beside it"});
+    }
+    env::Status status = LoadScenes(flags.scenes_dir, &flags.options);
+    if (!status.ok()) return UsageError(status);
+  }
   if (flags.options.workers == 0) flags.options.workers = Cores();
   flags.options.out = stdout;
   return Mutants(flags.options, MakeRunner()).Run();
@@ -297,6 +325,10 @@ void AddMutants(CLI::App* musth, const Invocation& invocation, Action* action) {
   AddSchedulerFlag(app, &flags->scheduler);
   app->add_flag("--ablation", flags->ablation,
                 "measure each bug with each scheduler alone, too");
+  app->add_option("--scenes", flags->scenes_dir,
+                  "measure single schedulers in the bugs' witness recipes, "
+                  "which are in DIR, without their holds")
+      ->type_name("DIR");
   app->add_option("--ablation-seeds", flags->options.scheduler_seeds,
                   "at most N for each bug with one scheduler")
       ->type_name("N")

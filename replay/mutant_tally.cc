@@ -308,8 +308,9 @@ std::string MutantTable::SchedulerTable() const {
   if (ablation.schedulers.empty()) return "";
   std::string text =
       "\n## One scheduler alone\n\nFailing per 20,000 seeds when every seed "
-      "is scheduled in the same way; in bold the\nbest one of a bug whose "
-      "interval is above all others'.\n\n| bug |";
+      "is scheduled in the same way, in campaigns\nor in scenes: what a bug's "
+      "witness recipe stages, without who waits for whom. In bold\nthe best "
+      "one of a bug whose interval is above all others'.\n\n| bug |";
   std::string rule = "\n|---|";
   for (const std::string& scheduler : ablation.schedulers) {
     text += fmt::format(" {} |", scheduler);

@@ -10,6 +10,7 @@
 
 #include "replay/outcome_codec.h"
 #include "replay/recipe.h"
+#include "replay/scenes.h"
 #include "replay/shrink.h"
 #include "replay/user_files.h"
 
@@ -59,8 +60,9 @@ std::string Describe(const MutantOptions& options) {
   text += fmt::format("; for each bug at most {} seeds, until {} fail",
                       options.seeds, options.enough);
   if (!options.schedulers.empty()) {
-    text += fmt::format(" (at most {} seeds with one scheduler alone)",
-                        options.scheduler_seeds);
+    text += fmt::format(" (at most {} seeds with one scheduler alone{})",
+                        options.scheduler_seeds,
+                        options.scenes.empty() ? "" : ", in scenes");
   }
   if (options.budget_s > 0) {
     text += fmt::format(" or {} s of CPU time are spent", options.budget_s);
@@ -76,6 +78,7 @@ Mutants::Mutants(const MutantOptions& options, Runner runner)
   table_.spec = Describe(options_);
   for (const std::string& bug : options_.bugs) {
     table_.tallies.emplace_back().bug = bug;
+    if (!options_.scenes.empty() && !options_.scenes.contains(bug)) continue;
     for (const std::string& scheduler : options_.schedulers) {
       MutantTally& tally = table_.tallies.emplace_back();
       tally.bug = bug;
@@ -124,6 +127,11 @@ env::Status Mutants::SaveState() const {
 properties::RunSpec Mutants::SpecOf(const MutantTally& tally,
                                     uint64_t seed) const {
   properties::RunSpec spec = options_.spec;
+  auto scene = options_.scenes.find(tally.bug);
+  if (!tally.scheduler.empty() && scene != options_.scenes.end()) {
+    spec = scene->second;
+    SetSceneSeed(seed, &spec);
+  }
   spec.seed = seed;
   spec.planted = {tally.bug};
   if (!tally.scheduler.empty()) {
@@ -166,8 +174,7 @@ void Mutants::Shrink(MutantTally* tally) {
 }
 
 uint64_t Mutants::MostSeeds(const MutantTally& tally) const {
-  if (tally.scheduler.empty()) return options_.seeds;
-  return std::min(options_.seeds, options_.scheduler_seeds);
+  return tally.scheduler.empty() ? options_.seeds : options_.scheduler_seeds;
 }
 
 bool Mutants::Enough(const MutantTally& tally) const {

@@ -10,6 +10,7 @@
 
 #include <cstdint>
 #include <cstdio>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -29,6 +30,9 @@ struct MutantOptions {
   // Each bug is measured with the schedulers that seeds draw, and then with
   // each of these alone.
   std::vector<std::string> schedulers;
+  // Not empty: schedulers alone are measured in these scenes (replay/scenes.h),
+  // by bug; of bugs that have none they are not.
+  std::map<std::string, properties::RunSpec> scenes;
   uint64_t seeds = 20000;           // at most, for each bug
   uint64_t scheduler_seeds = 2000;  // at most, for each with one scheduler
   uint64_t enough = 100;            // failing seeds

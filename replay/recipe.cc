@@ -24,6 +24,8 @@ namespace {
 
 constexpr std::string_view kMagic = "musth-recipe";
 constexpr std::string_view kVersion = "musth-0.1";
+// By sim::Base.
+constexpr std::string_view kBases[] = {"seed", "zero", "schedule"};
 
 bool ParseUint(std::string_view text, int base, uint64_t* value) {
   auto [end, error] =
@@ -160,11 +162,12 @@ env::Status Parser::ParseValue(std::string_view key, std::string_view value) {
   if (key == "build") {
     recipe_.build = value;
   } else if (key == "base") {
-    if (value != "seed" && value != "zero") {
-      return Error(
-          fmt::format("expected base seed or zero, found \"{}\"", value));
+    auto name = std::find(std::begin(kBases), std::end(kBases), value);
+    if (name == std::end(kBases)) {
+      return Error(fmt::format(
+          "expected base seed, zero or schedule, found \"{}\"", value));
     }
-    spec.base = value == "zero" ? sim::Base::kZero : sim::Base::kSeed;
+    spec.base = static_cast<sim::Base>(name - std::begin(kBases));
   } else if (key == "seed") {
     if (!ParseUint(value, 10, &spec.seed)) {
       return Error(
@@ -384,7 +387,7 @@ std::string FormatRecipe(const Recipe& recipe) {
   }
   if (!recipe.build.empty()) out += fmt::format("build {}\n", recipe.build);
   out += fmt::format("base {}\nseed {}\nmode {}\nprofile {}\n",
-                     spec.base == sim::Base::kZero ? "zero" : "seed", spec.seed,
+                     kBases[static_cast<size_t>(spec.base)], spec.seed,
                      spec.mode, spec.profile);
   for (const auto& [name, value] : spec.knobs) {
     out += fmt::format("knob {} {}\n", name, value);

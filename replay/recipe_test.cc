@@ -158,7 +158,7 @@ TEST(Recipe, ErrorsNameFileLineAndWhatWasExpected) {
         Case{"musth-recipe 1\n\nsead 4\n", "f:3: unknown word \"sead\""},
         Case{"musth-recipe 1\nseed x\n", "f:2: expected a seed"},
         Case{"musth-recipe 1\nseed 1\nseed 1\n", "f:3: expected one \"seed\""},
-        Case{"musth-recipe 1\nbase one\n", "f:2: expected base seed or zero"},
+        Case{"musth-recipe 1\nbase one\n", "f:2: expected base seed, zero or"},
         Case{"musth-recipe 1\nmode price\n", "f:2: expected mode explore"},
         Case{"musth-recipe 1\nprofile rosy\n", "f:2: unknown fault profile"},
         Case{"musth-recipe 1\nknob foo 3\n", "f:2: unknown knob \"foo\""},

@@ -140,7 +140,10 @@ uint64_t Choices::Decide(Stream stream, uint64_t scope_key, uint64_t site,
       return bound == 0 ? value : value % bound;
     }
   }
-  if (base_ == Base::kZero) return 0;
+  if (base_ != Base::kSeed &&
+      (base_ == Base::kZero || stream != Stream::kSchedule)) {
+    return 0;
+  }
   if (bound == 0) return Mix(word, seed_);
   // Multiply-shift: bias below 2^-32 for the bounds in use.
   return static_cast<uint64_t>(

@@ -62,7 +62,9 @@ inline uint64_t Mix(uint64_t a, uint64_t b) {
   return static_cast<uint64_t>(p) ^ static_cast<uint64_t>(p >> 64);
 }
 
-enum class Base : uint8_t { kSeed, kZero };
+// What draws are where nothing is said: drawn from the seed, 0, or drawn by the
+// scheduler (Stream::kSchedule) and 0 for everybody else.
+enum class Base : uint8_t { kSeed, kZero, kSchedule };
 
 // How a scope or site is written whose name nobody knows.
 std::string RawKey(uint64_t key);

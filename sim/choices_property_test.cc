@@ -203,5 +203,16 @@ RC_GTEST_PROP(DrawProperty, NoTextMakesTheParserFail, (std::string text)) {
   }
 }
 
+TEST(Choices, BaseScheduleDrawsTheScheduleAndNothingElse) {
+  Choices seeded(9);
+  Choices schedule(9, Base::kSchedule);
+  Scope scope = Scope::FromPath("w0");
+  for (uint64_t n = 0; n < 50; ++n) {
+    EXPECT_EQ(schedule.Draw(Stream::kKnobs, scope, 7, n, 1000), 0u);
+    EXPECT_EQ(schedule.Draw(Stream::kSchedule, scope, 7, n, 1000),
+              seeded.Draw(Stream::kSchedule, scope, 7, n, 1000));
+  }
+}
+
 }  // namespace
 }  // namespace sim
