@@ -211,6 +211,7 @@ TEST_F(MutantsTest, EachSchedulerIsMeasuredAloneBesideThePortfolio) {
   options_.bugs = {"clog_not_synced"};
   options_.schedulers = {"random-walk", "pos"};
   options_.enough = 1000;
+  options_.scheduler_seeds = 400;
   EXPECT_EQ(Run([](const RunSpec& spec, const RunOptions&) {
               if (spec.knobs.empty()) return Failing({"content"});
               EXPECT_EQ(spec.knobs[0].first, "strategy");
@@ -221,8 +222,32 @@ TEST_F(MutantsTest, EachSchedulerIsMeasuredAloneBesideThePortfolio) {
   ASSERT_EQ(table_.tallies.size(), 3u);
   EXPECT_EQ(table_.tallies[0].failing, 1000u);
   EXPECT_EQ(table_.tallies[1].failing, 0u);
-  EXPECT_EQ(table_.tallies[2].failing, 250u);
+  EXPECT_EQ(table_.tallies[1].seeds, 400u);
+  EXPECT_EQ(table_.tallies[2].failing, 100u);
   EXPECT_EQ(table_.tallies[2].scheduler, "pos");
+}
+
+TEST_F(MutantsTest, WithScenesASchedulerIsMeasuredInTheBugsOwn) {
+  options_.bugs = {"clog_not_synced", "wal_copy_not_awaited"};
+  options_.schedulers = {"pos"};
+  options_.seeds = 100;
+  options_.scheduler_seeds = 100;
+  RunSpec scene;
+  scene.base = sim::Base::kSchedule;
+  options_.scenes["wal_copy_not_awaited"] = scene;
+  EXPECT_EQ(Run([](const RunSpec& spec, const RunOptions&) {
+              bool in_scene = spec.base == sim::Base::kSchedule;
+              EXPECT_EQ(in_scene, !spec.knobs.empty());
+              if (in_scene) {
+                EXPECT_EQ(spec.planted[0], "wal_copy_not_awaited");
+                EXPECT_EQ(spec.knobs.back().second, "pos");
+              }
+              return in_scene ? Failing({"content"}) : RunOutcome();
+            }),
+            kExitKept);
+  ASSERT_EQ(table_.tallies.size(), 3u);
+  EXPECT_EQ(table_.tallies[1].failing, 0u);
+  EXPECT_EQ(table_.tallies[2].failing, 100u);
 }
 
 TEST_F(MutantsTest, BudgetEndsABugAfterABatch) {
