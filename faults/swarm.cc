@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <utility>
 
@@ -138,7 +139,7 @@ std::vector<KnobInfo> WorldKnobs() {
       Named("strategy", &Knobs::strategy, 0,
             {"random-walk", "round-robin", "pos", "pct", "surw", "delay",
              "starve", "stall"},
-            {{0, 15}, {2, 30}, {3, 10}, {4, 15}, {5, 5}, {6, 5}, {7, 20}}),
+            {{0, 15}, {2, 20}, {3, 15}, {4, 25}, {5, 5}, {7, 20}}),
       Number("strategy_depth", &Knobs::strategy_depth, 1, 1000,
              {{1, 1}, {2, 1}, {3, 1}, {4, 1}, {5, 1}}),
       Named("strategy_set", &Knobs::strategy_set, 0,
@@ -292,21 +293,20 @@ bool MayDraw(const KnobInfo& info, const Profile& profile,
 // segments small, and others insert while a commit's flush waits for company.
 struct LoadShares {
   std::string_view knob;
-  std::vector<uint32_t> shares;
+  std::array<uint32_t, 4> shares;  // 0 behind the knob's last choice
 };
-const std::vector<LoadShares>& SharesUnderLoad() {
-  static const std::vector<LoadShares> kShares = {
-      {"commit_delay", {1, 3}},           {"commit_siblings", {0, 0, 1}},
-      {"max_wal_size", {1, 1, 2, 4}},     {"wal_buffers", {1, 6, 1}},
-      {"wal_insert_locks", {2, 3, 0, 2}}, {"wal_segment_size", {0, 1, 4}},
-  };
-  return kShares;
-}
+constexpr LoadShares kSharesUnderLoad[] = {
+    {"commit_delay", {1, 3}},           {"commit_siblings", {0, 0, 1}},
+    {"max_wal_size", {1, 1, 2, 4}},     {"wal_buffers", {1, 6, 1}},
+    {"wal_insert_locks", {2, 3, 0, 2}}, {"wal_segment_size", {0, 1, 4}},
+};
 
 std::vector<uint32_t> SharesOf(const KnobInfo& info, const Profile& profile,
                                const Knobs& so_far) {
-  for (const LoadShares& load : SharesUnderLoad()) {
-    if (so_far.bulk_load != 0 && load.knob == info.name) return load.shares;
+  for (const LoadShares& load : kSharesUnderLoad) {
+    if (so_far.bulk_load == 0 || load.knob != info.name) continue;
+    return {load.shares.begin(),
+            load.shares.begin() + static_cast<ptrdiff_t>(info.choices.size())};
   }
   std::vector<uint32_t> shares;
   for (const Choice& choice : info.choices) {

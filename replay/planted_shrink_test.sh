@@ -14,7 +14,7 @@ fail() {
 }
 
 for workers in 1 2; do
-  "$musth" shrink 16 --plant recheck_skipped_after_wait --workers "$workers" \
+  "$musth" shrink 6 --plant recheck_skipped_after_wait --workers "$workers" \
     --budget 40 --out "$out/$workers" >"$out/log" 2>&1
   [ $? -eq 1 ] || fail "shrink with $workers workers: expected exit 1"
   grep -q '^1-minimal' "$out/log" || fail "expected a 1-minimal recipe"
